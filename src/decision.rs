@@ -1,0 +1,215 @@
+//! The answer to one request.
+
+use std::time::Duration;
+
+/// The answer to one request: allowed with so many permits left, or denied with the exact time to
+/// wait.
+///
+/// A decision is a plain value: it is `Copy`, knows nothing of the limiter that made it, and is
+/// as true as the moment at which it was made. Being denied is an answer, not an error.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limit, ManualTicker, RateLimiter};
+///
+/// let limiter = RateLimiter::<u64>::builder(Limit::per_second(2))
+///     .ticker(ManualTicker::new(0))
+///     .build()?;
+///
+/// let first = limiter.try_acquire(&7);
+/// assert!(first.is_allowed());
+/// assert_eq!(first.remaining(), 1);
+/// assert_eq!(first.retry_after(), None);
+/// assert_eq!(first.reset_after(), Duration::from_millis(500));
+///
+/// limiter.try_acquire(&7);
+/// let third = limiter.try_acquire(&7);
+/// assert!(third.is_denied());
+/// assert_eq!(third.retry_after(), Some(Duration::from_millis(500)));
+///
+/// // Three at once never fit: no waiting helps, so there is no time to wait.
+/// let never = limiter.try_acquire_n(&7, 3);
+/// assert!(never.is_never());
+/// assert_eq!(never.retry_after(), None);
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a decision that nobody reads limits nothing"]
+pub struct Decision {
+    verdict: Verdict,
+    limit: u32,
+    cost: u64,
+    reading: u64,
+    standing: Standing,
+}
+
+/// What a [`Decision`] comes to, for a `match`.
+///
+/// # Examples
+///
+/// ```
+/// use tollgate::{Limit, RateLimiter, Verdict};
+///
+/// let limiter = RateLimiter::<u64>::new(Limit::per_second(5))?;
+/// let status = match limiter.try_acquire(&1).verdict() {
+///     Verdict::Allowed => 200,
+///     Verdict::Denied { .. } => 429,
+///     Verdict::Never => 413,
+/// };
+/// assert_eq!(status, 200);
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The request may go ahead. Its permits are spent, unless it was only a peek.
+    Allowed,
+    /// The request may not go ahead now.
+    Denied {
+        /// Nanoseconds until the same request would be allowed, if nobody else asks. Never zero.
+        retry_after: u64,
+    },
+    /// The request asks for more than the limit can ever hold.
+    Never,
+}
+
+/// How a key stands at one moment: what is left, and when there will be more.
+///
+/// An [`Algorithm`](crate::Algorithm) fills this in; [`Decision`] shows it.
+///
+/// # Examples
+///
+/// ```
+/// use tollgate::Standing;
+///
+/// let full = Standing { remaining: 10, next_permit_after: 0, reset_after: 0 };
+/// assert_eq!(full.next_permit_after, 0, "nothing more to wait for");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whole permits left.
+    pub remaining: u64,
+    /// Nanoseconds until there is one permit more than now; zero when full.
+    pub next_permit_after: u64,
+    /// Nanoseconds until the state is as good as new, if nobody asks; zero when it is.
+    pub reset_after: u64,
+}
+
+impl Decision {
+    /// A decision with all that it tells, for an algorithm of your own.
+    ///
+    /// `limit` is the position in the list of the limit that decided (0 for a single limit),
+    /// `cost` what the request asked for, and `reading` the ticker's nanoseconds at which it was
+    /// judged: where a state has recorded a later time than the ticker now tells, that later time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{Decision, Standing, Verdict};
+    ///
+    /// let standing = Standing { remaining: 3, next_permit_after: 250, reset_after: 500 };
+    /// let decision = Decision::new(Verdict::Allowed, 0, 1, 1_000, standing);
+    /// assert!(decision.is_allowed());
+    /// assert_eq!(decision.remaining(), 3);
+    /// ```
+    #[inline]
+    pub const fn new(
+        verdict: Verdict,
+        limit: u32,
+        cost: u64,
+        reading: u64,
+        standing: Standing,
+    ) -> Self {
+        Self {
+            verdict,
+            limit,
+            cost,
+            reading,
+            standing,
+        }
+    }
+
+    /// Whether the request may go ahead.
+    #[inline]
+    pub const fn is_allowed(&self) -> bool {
+        matches!(self.verdict, Verdict::Allowed)
+    }
+
+    /// Whether the request may not go ahead now. True as well where it never may.
+    #[inline]
+    pub const fn is_denied(&self) -> bool {
+        !self.is_allowed()
+    }
+
+    /// Whether the request asks for more than the limit can ever hold, so that no waiting helps.
+    #[inline]
+    pub const fn is_never(&self) -> bool {
+        matches!(self.verdict, Verdict::Never)
+    }
+
+    /// The three cases, for a `match`.
+    #[inline]
+    pub const fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Whole permits left: after this request if it was allowed, now if it was denied or only a
+    /// peek.
+    #[inline]
+    pub const fn remaining(&self) -> u64 {
+        self.standing.remaining
+    }
+
+    /// How long until the same request would be allowed if nobody else asks. Exact: 1 ns earlier
+    /// it would be denied.
+    ///
+    /// `None` when it was allowed, and when it [never](Self::is_never) will be.
+    #[inline]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self.verdict {
+            Verdict::Denied { retry_after } => Some(Duration::from_nanos(retry_after)),
+            Verdict::Allowed | Verdict::Never => None,
+        }
+    }
+
+    /// How long until there is one permit more than now; zero when the key is full.
+    #[inline]
+    pub const fn next_permit_after(&self) -> Duration {
+        Duration::from_nanos(self.standing.next_permit_after)
+    }
+
+    /// How long until the key is as good as new if nobody asks again; zero when it is.
+    #[inline]
+    pub const fn reset_after(&self) -> Duration {
+        Duration::from_nanos(self.standing.reset_after)
+    }
+
+    /// All that is left and when there will be more, in nanoseconds.
+    #[inline]
+    pub const fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// Which limit decided, by its position in the list; the first where several are equal.
+    ///
+    /// When denied, the limit with the longest wait; when allowed, the one with the fewest
+    /// permits left. Always 0 for a single limit.
+    #[inline]
+    pub const fn limit(&self) -> usize {
+        self.limit as usize
+    }
+
+    /// The permits that the request asked for.
+    #[inline]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// The ticker's reading at which the request was judged, in nanoseconds. `refund` needs it to
+    /// find what was spent.
+    #[inline]
+    pub const fn reading(&self) -> u64 {
+        self.reading
+    }
+}

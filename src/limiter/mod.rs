@@ -1,0 +1,552 @@
+//! The front door: from a key to a decision.
+
+mod builder;
+mod refresh;
+mod source;
+mod together;
+mod unkeyed;
+
+pub use builder::{BackgroundBuilder, Builder};
+pub use source::{LimitSource, OneLimit, PerKey};
+pub use together::{
+    Ask, AskUnkeyed, Gate, peek_all, peek_all_each, refund_all, try_acquire_all,
+    try_acquire_all_each,
+};
+pub use unkeyed::UnkeyedLimiter;
+
+use crate::algorithm::{Algorithm, Gone, Reading, TokenBucket};
+use crate::decision::Decision;
+use crate::store::{Retire, Store};
+use crate::sync::{Backoff, Guard};
+use crate::ticker::{Ticker, TscTicker};
+use foldhash::quality::RandomState;
+use papaya::Equivalent;
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+
+/// Limits the rate of each key: a user, an API key, an address.
+///
+/// It is made by [`new`](Self::new), by [`builder`](Self::builder) when anything but the limit is
+/// to be chosen, or by [`by_plan`](Self::by_plan) when keys have limits of their own. It is used
+/// through `&self` from any number of threads: share it in an [`Arc`](std::sync::Arc) or a
+/// `static`.
+///
+/// Keys are any type that is `Hash + Eq`; a key is looked up by any borrowed form of it, and only
+/// made into an owned one when it is seen for the first time. A check of a key that is present
+/// allocates nothing.
+///
+/// Keys that have become *idle*, equal to new, are forgotten by [`evict_idle`](Self::evict_idle):
+/// call it from a timer, or let [`Builder::evict_every`] see to it.
+///
+/// # What lock-free means here
+///
+/// A check of a key that is present, and not being evicted or refreshed, never waits for another
+/// thread with the one-word algorithms. Some things may wait: the first touch of a key while the
+/// map grows, a check of the very key that is being refreshed, and requests for one key under
+/// [`AllOf`](crate::AllOf), [`SlidingCounter`](crate::SlidingCounter) or
+/// [`SlidingLog`](crate::SlidingLog), whose states are more than one word. Nor is it wait-free: a
+/// compare-exchange can lose many times in a row.
+///
+/// # Memory ordering
+///
+/// A decision orders nothing but itself. Do not use it to publish data to another thread.
+///
+/// # Examples
+///
+/// ```
+/// use tollgate::{Limit, RateLimiter};
+///
+/// let limiter = RateLimiter::<String>::new(Limit::per_second(5))?;
+/// let decision = limiter.try_acquire("ada");
+/// assert!(decision.is_allowed());
+/// assert_eq!(decision.remaining(), 4);
+/// assert_eq!(limiter.try_acquire("bob").remaining(), 4, "each key for itself");
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+pub struct RateLimiter<K, A = TokenBucket, T = TscTicker, L = OneLimit, S = RandomState>
+where
+    A: Algorithm,
+    L: LimitSource,
+{
+    store: Store<K, Tracked<A, L>, S>,
+    source: L::Source<K, A>,
+    ticker: T,
+    /// The ticker's reading when the limiter was built.
+    start: u64,
+}
+
+/// What the map holds for a key.
+struct Tracked<A: Algorithm, L: LimitSource> {
+    own: L::Own<A>,
+    state: A::State,
+}
+
+impl<A: Algorithm, L: LimitSource> Retire for Tracked<A, L> {
+    #[inline]
+    fn is_retired(&self) -> bool {
+        A::is_retired(&self.state)
+    }
+}
+
+impl<K, A, T, L, S> RateLimiter<K, A, T, L, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    T: Ticker,
+    L: LimitSource,
+    S: BuildHasher,
+{
+    /// Asks whether a request for `key` may go ahead now, and spends one permit if it may.
+    ///
+    /// A denied request spends nothing, so that retrying early never pushes the key further back,
+    /// and on a key that is present it writes nothing.
+    ///
+    /// # Memory ordering
+    ///
+    /// A decision orders nothing but itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{Limit, RateLimiter};
+    ///
+    /// let limiter = RateLimiter::<String>::new(Limit::per_hour(1))?;
+    /// assert!(limiter.try_acquire("ada").is_allowed());
+    /// assert!(limiter.try_acquire("ada").is_denied());
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    #[inline]
+    pub fn try_acquire<Q>(&self, key: &Q) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.try_acquire_n_with(key, 1, Q::to_owned)
+    }
+
+    /// Asks for `cost` permits at once: all, or none.
+    ///
+    /// A cost of 0 is always allowed, spends nothing and tells what is left. A cost above the
+    /// capacity is denied as [never](Decision::is_never).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{Limit, RateLimiter};
+    ///
+    /// let limiter = RateLimiter::<u64>::new(Limit::per_hour(10))?;
+    /// assert_eq!(limiter.try_acquire_n(&1, 8).remaining(), 2);
+    /// assert!(limiter.try_acquire_n(&1, 3).is_denied());
+    /// assert_eq!(limiter.try_acquire_n(&1, 0).remaining(), 2, "nothing was spent");
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    #[inline]
+    pub fn try_acquire_n<Q>(&self, key: &Q, cost: u64) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.try_acquire_n_with(key, cost, Q::to_owned)
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), for a key that is made in another way than by
+    /// `to_owned`: an `Arc<str>`, or a struct from a borrowed view of it.
+    ///
+    /// `make` runs when the key is seen for the first time, and must make a key that is equal to
+    /// the form that was looked up.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Equivalent, Limit, RateLimiter};
+    ///
+    /// let limiter = RateLimiter::<Arc<str>>::new(Limit::per_hour(10))?;
+    /// assert_eq!(limiter.try_acquire_with("ada", |key| Arc::from(key)).remaining(), 9);
+    /// assert_eq!(limiter.try_acquire_with("ada", |_| unreachable!()).remaining(), 8);
+    ///
+    /// #[derive(Hash, PartialEq, Eq)]
+    /// struct Route { client: u32, path: String }
+    /// #[derive(Hash)]
+    /// struct RouteRef<'a> { client: u32, path: &'a str }
+    ///
+    /// impl Equivalent<Route> for RouteRef<'_> {
+    ///     fn equivalent(&self, key: &Route) -> bool {
+    ///         self.client == key.client && self.path == key.path
+    ///     }
+    /// }
+    ///
+    /// let limiter = RateLimiter::<Route>::new(Limit::per_hour(10))?;
+    /// let view = RouteRef { client: 7, path: "/search" };
+    /// let decision = limiter.try_acquire_with(&view, |view| Route {
+    ///     client: view.client,
+    ///     path: view.path.to_owned(),
+    /// });
+    /// assert!(decision.is_allowed());
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    #[inline]
+    pub fn try_acquire_with<Q>(&self, key: &Q, make: impl Fn(&Q) -> K) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.try_acquire_n_with(key, 1, make)
+    }
+
+    /// As [`try_acquire_n`](Self::try_acquire_n), for a key that is made by `make`; see
+    /// [`try_acquire_with`](Self::try_acquire_with).
+    #[inline]
+    pub fn try_acquire_n_with<Q>(&self, key: &Q, cost: u64, make: impl Fn(&Q) -> K) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.decide(key, cost, make, |rule, state, at, spends| {
+            if spends {
+                A::try_acquire(rule, state, at, cost)
+            } else {
+                A::peek(rule, state, at, cost)
+            }
+        })
+    }
+
+    /// As [`try_acquire_n`](Self::try_acquire_n), and fills `each` with every limit's own answer
+    /// from the same step, for headers. Returns how many limits there are.
+    ///
+    /// Where the whole is denied, a limit that alone would have allowed the request says so, with
+    /// what it has left unspent. Limits beyond the slice are left out, places beyond the limits
+    /// left as they were. For an algorithm of one limit its answer is the whole.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{AllOf, Limit, RateLimiter};
+    ///
+    /// let limiter = RateLimiter::<u64>::builder([Limit::per_second(5), Limit::per_minute(20)])
+    ///     .algorithm(AllOf)
+    ///     .build()?;
+    /// let mut each = [limiter.peek(&1); 2];
+    /// let (decision, limits) = limiter.try_acquire_each(&1, 2, &mut each);
+    /// assert_eq!((decision.remaining(), limits), (3, 2));
+    /// assert_eq!(each.map(|own| own.remaining()), [3, 18]);
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn try_acquire_each<Q>(
+        &self,
+        key: &Q,
+        cost: u64,
+        each: &mut [Decision],
+    ) -> (Decision, usize)
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.decide(key, cost, Q::to_owned, |rule, state, at, spends| {
+            if spends {
+                A::try_acquire_each(rule, state, at, cost, each)
+            } else {
+                A::peek_each(rule, state, at, cost, each)
+            }
+        })
+    }
+
+    /// Answers what [`try_acquire`](Self::try_acquire) would, and changes nothing: nothing is
+    /// spent and no key is begun. What remains is told as before spending.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{Limit, RateLimiter};
+    ///
+    /// let limiter = RateLimiter::<String>::new(Limit::per_hour(10))?;
+    /// assert_eq!(limiter.peek("ada").remaining(), 10);
+    /// assert_eq!(limiter.peek("ada").remaining(), 10);
+    /// assert_eq!(limiter.tracked_keys(), 0);
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn peek<Q>(&self, key: &Q) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.peek_n_with(key, 1, Q::to_owned)
+    }
+
+    /// Answers what [`try_acquire_n`](Self::try_acquire_n) would, and changes nothing.
+    pub fn peek_n<Q>(&self, key: &Q, cost: u64) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.peek_n_with(key, cost, Q::to_owned)
+    }
+
+    /// As [`peek`](Self::peek), for a key that is made by `make`: a function from key to limit
+    /// has to be shown an owned one.
+    pub fn peek_with<Q>(&self, key: &Q, make: impl Fn(&Q) -> K) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.peek_n_with(key, 1, make)
+    }
+
+    /// As [`peek_n`](Self::peek_n), for a key that is made by `make`.
+    pub fn peek_n_with<Q>(&self, key: &Q, cost: u64, make: impl Fn(&Q) -> K) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.look(key, make, |rule, state, at| A::peek(rule, state, at, cost))
+    }
+
+    /// Answers what [`try_acquire_each`](Self::try_acquire_each) would, and changes nothing but
+    /// `each`.
+    pub fn peek_each<Q>(&self, key: &Q, cost: u64, each: &mut [Decision]) -> (Decision, usize)
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.look(key, Q::to_owned, |rule, state, at| {
+            A::peek_each(rule, state, at, cost, each)
+        })
+    }
+
+    /// Gives back what an allowed decision for `key` spent, for a request that then did not happen.
+    ///
+    /// It gives back at most what that decision spent, and never makes a key fuller than full; a
+    /// permit that has come back by itself meanwhile is not given twice. A decision that was
+    /// denied, or a peek's cost of 0, gives back nothing. Refunding one decision twice, or a peek,
+    /// is the caller's mistake.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{Limit, RateLimiter};
+    ///
+    /// let limiter = RateLimiter::<u64>::new(Limit::per_hour(10))?;
+    /// let decision = limiter.try_acquire_n(&1, 4);
+    /// limiter.refund(&1, decision);
+    /// assert_eq!(limiter.peek(&1).remaining(), 10);
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn refund<Q>(&self, key: &Q, decision: Decision)
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let guard = self.store.guard();
+        // A key that is gone was full.
+        let _ = self.on_state(key, &guard, |rule, state, at| {
+            A::refund(rule, state, at, &decision)
+        });
+    }
+
+    /// Forgets what `key` has spent: it is as if never seen.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{Limit, RateLimiter};
+    ///
+    /// let limiter = RateLimiter::<u64>::new(Limit::per_hour(1))?;
+    /// assert!(limiter.try_acquire(&1).is_allowed());
+    /// limiter.reset(&1);
+    /// assert_eq!(limiter.tracked_keys(), 0);
+    /// assert!(limiter.try_acquire(&1).is_allowed());
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn reset<Q>(&self, key: &Q)
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let guard = self.store.guard();
+        if self
+            .on_state(key, &guard, |_, state, _| A::retire(state))
+            .is_some()
+        {
+            self.store.remove_retired(key, &guard);
+        }
+    }
+
+    /// Forgets the keys that are idle, which is: equal to new. Returns how many those were.
+    ///
+    /// Not one permit is minted by it, whatever other threads do meanwhile. A key counts as idle
+    /// only once it has been so for longer than the ticker's
+    /// [`disagreement`](Ticker::disagreement).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limit, ManualTicker, RateLimiter};
+    ///
+    /// let ticker = ManualTicker::new(0);
+    /// let limiter = RateLimiter::<u64>::builder(Limit::per_second(2))
+    ///     .ticker(ticker.clone())
+    ///     .build()?;
+    /// let _ = limiter.try_acquire(&1);
+    /// assert_eq!(limiter.evict_idle(), 0, "it has a permit to come");
+    ///
+    /// ticker.advance(Duration::from_millis(500));
+    /// assert_eq!(limiter.evict_idle(), 1);
+    /// assert_eq!(limiter.tracked_keys(), 0);
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn evict_idle(&self) -> usize {
+        let at = self.evicting_at();
+        self.store.sweep(|tracked| {
+            let rule = L::rule(&self.source, &tracked.own);
+            A::retire_if_idle(rule, &tracked.state, at)
+        })
+    }
+
+    /// How many keys have a state. An estimate while other threads begin and evict keys.
+    pub fn tracked_keys(&self) -> usize {
+        self.store.len()
+    }
+
+    #[inline]
+    fn reading(&self) -> Reading {
+        Reading::new(self.start, self.ticker.now())
+    }
+
+    /// The reading at which a state has to be idle to be forgotten: no thread reads an older one.
+    fn evicting_at(&self) -> Reading {
+        let now = self.ticker.now();
+        Reading::new(self.start, now.saturating_sub(self.ticker.disagreement()))
+    }
+
+    /// Asks a key's state. The ticker is read here, once the state is in hand: a reading from
+    /// before the look-up could be older than the eviction that has made the state new.
+    #[inline]
+    fn ask_state<R>(
+        &self,
+        tracked: &Tracked<A, L>,
+        ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> Result<R, Gone> {
+        let rule = L::rule(&self.source, &tracked.own);
+        let retire = || A::retire_if_idle(rule, &tracked.state, self.evicting_at());
+        if !L::confirm(&self.source, &tracked.own, retire) {
+            return Err(Gone::Retired);
+        }
+        ask(rule, &tracked.state, self.reading())
+    }
+
+    /// Asks the key's state, and begins the key if it has none and there is something to spend.
+    #[inline]
+    fn decide<Q, R>(
+        &self,
+        key: &Q,
+        cost: u64,
+        make: impl Fn(&Q) -> K,
+        mut ask: impl FnMut(&A::Rule, &A::State, Reading, bool) -> Result<R, Gone>,
+    ) -> R
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let guard = self.store.guard();
+        let backoff = Backoff::new();
+        let mut ask = |rule: &A::Rule, state: &A::State, at| {
+            let spends = cost > 0 && cost <= A::capacity(rule);
+            ask(rule, state, at, spends)
+        };
+        loop {
+            let answer = match self.store.get(key, &guard) {
+                Some(tracked) => self.ask_state(&tracked, &mut ask),
+                None => self.begin(key, cost, &make, &guard, &mut ask),
+            };
+            match answer {
+                Ok(answer) => return answer,
+                Err(gone) => self.give_way(gone, key, &guard, &backoff),
+            }
+        }
+    }
+
+    /// The key's first request.
+    #[cold]
+    fn begin<Q, R>(
+        &self,
+        key: &Q,
+        cost: u64,
+        make: impl Fn(&Q) -> K,
+        guard: &Guard<'_>,
+        ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> Result<R, Gone>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let key = make(key);
+        // The caller's function runs before anything is touched: it may panic, or ask this very
+        // limiter.
+        let own = L::begin(&self.source, &key);
+        let rule = L::rule(&self.source, &own);
+        let state = A::fresh(rule);
+        if cost == 0 || cost > A::capacity(rule) {
+            return ask(rule, &state, self.reading());
+        }
+        let tracked = self.store.begin(key, Tracked { own, state }, guard);
+        self.ask_state(&tracked, ask)
+    }
+
+    /// Asks the key's state, whichever that is in the end; `None` if the key has none.
+    fn on_state<Q, R>(
+        &self,
+        key: &Q,
+        guard: &Guard<'_>,
+        mut ask: impl FnMut(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> Option<R>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let backoff = Backoff::new();
+        loop {
+            let tracked = self.store.get(key, guard)?;
+            match self.ask_state(&tracked, &mut ask) {
+                Ok(answer) => return Some(answer),
+                Err(gone) => self.give_way(gone, key, guard, &backoff),
+            }
+        }
+    }
+
+    /// Before the key is looked up again.
+    #[cold]
+    fn give_way<Q>(&self, gone: Gone, key: &Q, guard: &Guard<'_>, backoff: &Backoff)
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        match gone {
+            Gone::Retired => self.store.remove_retired(key, guard),
+            Gone::Moving => backoff.snooze(),
+        }
+    }
+
+    /// Asks without a trace: of a key that has no state, a fresh one that is then dropped.
+    fn look<Q, R>(
+        &self,
+        key: &Q,
+        make: impl Fn(&Q) -> K,
+        mut ask: impl FnMut(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> R
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let guard = self.store.guard();
+        loop {
+            if let Some(answer) = self.on_state(key, &guard, &mut ask) {
+                return answer;
+            }
+            let own = L::begin(&self.source, &make(key));
+            let rule = L::rule(&self.source, &own);
+            // Nobody else knows of this state, so that it cannot be gone.
+            if let Ok(answer) = ask(rule, &A::fresh(rule), self.reading()) {
+                return answer;
+            }
+        }
+    }
+}
+
+impl<K, A, T, L, S> fmt::Debug for RateLimiter<K, A, T, L, S>
+where
+    A: Algorithm,
+    T: fmt::Debug,
+    L: LimitSource,
+    L::Source<K, A>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimiter")
+            .field("limits", &self.source)
+            .field("ticker", &self.ticker)
+            .finish_non_exhaustive()
+    }
+}

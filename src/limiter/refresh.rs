@@ -1,0 +1,124 @@
+//! Limits that change while their keys are active.
+
+use super::{PerKey, RateLimiter, Tracked};
+use crate::algorithm::{Algorithm, Gone};
+use crate::sync::{Backoff, Guard};
+use crate::ticker::Ticker;
+use papaya::Equivalent;
+use std::hash::{BuildHasher, Hash};
+
+/// Limits that change, for a limiter whose limits come from a function
+/// ([`by_plan`](RateLimiter::by_plan)).
+impl<K, A, T, S> RateLimiter<K, A, T, PerKey, S>
+where
+    K: Hash + Eq + Clone,
+    A: Algorithm,
+    T: Ticker,
+    S: BuildHasher,
+{
+    /// Asks the function from key to plan again for this key, and brings limit and numbers over to
+    /// the new plan together. The next check of the key uses it.
+    ///
+    /// Permits that are owed stay owed, and a raised limit's extra permits are there at once; the
+    /// table of what each algorithm keeps is in [`algorithm`](crate::algorithm). A key that has no
+    /// state begins under its new plan anyway. A plan with equal limits changes nothing.
+    ///
+    /// The function runs before anything is touched; a check of this very key that comes while its
+    /// numbers are moved waits for a few instructions. Of two refreshes of one key at the same
+    /// time, the one that began later prevails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use std::sync::Arc;
+    /// use tollgate::{Algorithm, Limit, RateLimiter, TokenBucket};
+    ///
+    /// let has_paid = Arc::new(AtomicBool::new(false));
+    /// let (free, paid) = (
+    ///     TokenBucket.plan(Limit::per_hour(10))?,
+    ///     TokenBucket.plan(Limit::per_hour(100))?,
+    /// );
+    /// let limiter = RateLimiter::<u64>::by_plan({
+    ///     let has_paid = has_paid.clone();
+    ///     move |_| if has_paid.load(Ordering::Acquire) { paid.clone() } else { free.clone() }
+    /// })
+    /// .build()?;
+    ///
+    /// assert_eq!(limiter.try_acquire_n(&1, 4).remaining(), 6);
+    /// has_paid.store(true, Ordering::Release);
+    /// limiter.refresh(&1);
+    /// assert_eq!(limiter.peek(&1).remaining(), 96, "4 are still owed");
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn refresh<Q>(&self, key: &Q)
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let number = self.source.count_refresh();
+        let guard = self.store.guard();
+        if let Some(key) = self.store.get_cloned_key(key, &guard) {
+            self.refresh_as_of(key, number, &guard);
+        }
+    }
+
+    /// [`refresh`](Self::refresh) of every key: the next check of any key uses its new limit.
+    ///
+    /// It runs the function once per key that has a state, while other threads go on.
+    pub fn refresh_all(&self) {
+        let number = self.source.count_refresh();
+        let guard = self.store.guard();
+        self.store.for_each(
+            |key, _| self.refresh_as_of(key.clone(), number, &guard),
+            &guard,
+        );
+    }
+
+    fn refresh_as_of(&self, key: K, number: u64, guard: &Guard<'_>) {
+        let own = self.source.refreshed(&key, number);
+        let backoff = Backoff::new();
+        loop {
+            let Some(tracked) = self.store.get(&key, guard) else {
+                return;
+            };
+            let held = match A::hold(&tracked.state) {
+                Ok(held) => held,
+                Err(Gone::Retired) => return self.store.remove_retired(&key, guard),
+                Err(Gone::Moving) => {
+                    backoff.snooze();
+                    continue;
+                }
+            };
+            // Until it is replaced, the state is put back on every way out, a panic of the key's
+            // `Hash` or `Eq` included.
+            let hold = Hold::<A, PerKey> {
+                tracked: &tracked,
+                held,
+            };
+            if tracked.own.is_as_of(number) {
+                return;
+            }
+            let (from, to) = (tracked.own.rule(), own.rule());
+            if from == to {
+                tracked.own.is_unchanged_as_of(number);
+                return;
+            }
+            let state = A::moved(from, &tracked.state, held, self.reading(), to);
+            self.store.replace(key, Tracked { own, state }, guard);
+            std::mem::forget(hold);
+            return;
+        }
+    }
+}
+
+/// Puts a state's numbers back when it is dropped.
+struct Hold<'a, A: Algorithm, L: super::LimitSource> {
+    tracked: &'a Tracked<A, L>,
+    held: A::Held,
+}
+
+impl<A: Algorithm, L: super::LimitSource> Drop for Hold<'_, A, L> {
+    fn drop(&mut self) {
+        A::release(&self.tracked.state, self.held);
+    }
+}

@@ -1,0 +1,383 @@
+//! One request, several limiters: all or none.
+//!
+//! A request that needs a permit under (client, route) *and* one under (client) takes them one
+//! after the other; when one refuses, what the others gave is refunded. So never more is admitted
+//! than each limiter allows, and nothing is kept of a request that is denied. What it gets wrong:
+//! for the moment between a taking and its refund, a concurrent request may be refused because of
+//! permits that are about to be given back.
+//!
+//! Limits on one and the same key are better kept by [`AllOf`](crate::AllOf), which spends from
+//! all of them in one step.
+
+use super::{LimitSource, RateLimiter, UnkeyedLimiter};
+use crate::algorithm::Algorithm;
+use crate::decision::{Decision, Standing, Verdict};
+use crate::ticker::Ticker;
+use papaya::Equivalent;
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use std::sync::OnceLock;
+
+/// One limiter's part in a request that needs several: made by [`RateLimiter::ask`],
+/// [`RateLimiter::ask_n`] or [`UnkeyedLimiter::ask_n`], used by [`try_acquire_all`].
+///
+/// Sealed: other kinds of limiters are not expected to take part.
+pub trait Gate: sealed::Gate {
+    /// The permits that are asked for.
+    fn cost(&self) -> u64;
+}
+
+mod sealed {
+    use super::{Decision, RandomState};
+
+    pub trait Gate {
+        fn take(&self) -> Decision;
+        fn look(&self, cost: u64) -> Decision;
+        fn give_back(&self, decision: Decision);
+        /// The limiter, and what tells its keys apart.
+        fn identity(&self, hasher: &RandomState) -> (usize, u64);
+    }
+}
+
+/// A key and a cost, put to a limiter; see [`RateLimiter::ask`].
+pub struct Ask<'a, K, A: Algorithm, T, L: LimitSource, S, Q: ?Sized, M> {
+    limiter: &'a RateLimiter<K, A, T, L, S>,
+    key: &'a Q,
+    cost: u64,
+    make: M,
+}
+
+impl<K, A, T, L, S> RateLimiter<K, A, T, L, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    T: Ticker,
+    L: LimitSource,
+    S: BuildHasher,
+{
+    /// One permit for `key`, for [`try_acquire_all`] to take together with others.
+    pub fn ask<'a, Q>(&'a self, key: &'a Q) -> Ask<'a, K, A, T, L, S, Q, fn(&Q) -> K>
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.ask_n(key, 1)
+    }
+
+    /// `cost` permits for `key`, for [`try_acquire_all`] to take together with others.
+    pub fn ask_n<'a, Q>(&'a self, key: &'a Q, cost: u64) -> Ask<'a, K, A, T, L, S, Q, fn(&Q) -> K>
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.ask_n_with(key, cost, Q::to_owned)
+    }
+
+    /// As [`ask_n`](Self::ask_n), for a key that is made by `make`; see
+    /// [`try_acquire_with`](Self::try_acquire_with).
+    pub fn ask_n_with<'a, Q, M>(
+        &'a self,
+        key: &'a Q,
+        cost: u64,
+        make: M,
+    ) -> Ask<'a, K, A, T, L, S, Q, M>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+        M: Fn(&Q) -> K,
+    {
+        Ask {
+            limiter: self,
+            key,
+            cost,
+            make,
+        }
+    }
+}
+
+impl<K, A, T, L, S, Q, M> Gate for Ask<'_, K, A, T, L, S, Q, M>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    T: Ticker,
+    L: LimitSource,
+    S: BuildHasher,
+    Q: Hash + Equivalent<K> + ?Sized,
+    M: Fn(&Q) -> K,
+{
+    fn cost(&self) -> u64 {
+        self.cost
+    }
+}
+
+impl<K, A, T, L, S, Q, M> sealed::Gate for Ask<'_, K, A, T, L, S, Q, M>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    T: Ticker,
+    L: LimitSource,
+    S: BuildHasher,
+    Q: Hash + Equivalent<K> + ?Sized,
+    M: Fn(&Q) -> K,
+{
+    fn take(&self) -> Decision {
+        self.limiter
+            .try_acquire_n_with(self.key, self.cost, &self.make)
+    }
+
+    fn look(&self, cost: u64) -> Decision {
+        self.limiter.peek_n_with(self.key, cost, &self.make)
+    }
+
+    fn give_back(&self, decision: Decision) {
+        self.limiter.refund(self.key, decision);
+    }
+
+    fn identity(&self, hasher: &RandomState) -> (usize, u64) {
+        let limiter: *const _ = self.limiter;
+        (limiter.addr(), hasher.hash_one(self.key))
+    }
+}
+
+impl<K, A: Algorithm, T, L: LimitSource, S, Q: fmt::Debug + ?Sized, M> fmt::Debug
+    for Ask<'_, K, A, T, L, S, Q, M>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ask")
+            .field("key", &self.key)
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A cost, put to a limiter without keys; see [`UnkeyedLimiter::ask_n`].
+pub struct AskUnkeyed<'a, A: Algorithm, T> {
+    limiter: &'a UnkeyedLimiter<A, T>,
+    cost: u64,
+}
+
+impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
+    /// One permit, for [`try_acquire_all`] to take together with others.
+    pub fn ask(&self) -> AskUnkeyed<'_, A, T> {
+        self.ask_n(1)
+    }
+
+    /// `cost` permits, for [`try_acquire_all`] to take together with others.
+    pub fn ask_n(&self, cost: u64) -> AskUnkeyed<'_, A, T> {
+        AskUnkeyed {
+            limiter: self,
+            cost,
+        }
+    }
+}
+
+impl<A: Algorithm, T: Ticker> Gate for AskUnkeyed<'_, A, T> {
+    fn cost(&self) -> u64 {
+        self.cost
+    }
+}
+
+impl<A: Algorithm, T: Ticker> sealed::Gate for AskUnkeyed<'_, A, T> {
+    fn take(&self) -> Decision {
+        self.limiter.try_acquire_n(self.cost)
+    }
+
+    fn look(&self, cost: u64) -> Decision {
+        self.limiter.peek_n(cost)
+    }
+
+    fn give_back(&self, decision: Decision) {
+        self.limiter.refund(decision);
+    }
+
+    fn identity(&self, _: &RandomState) -> (usize, u64) {
+        let limiter: *const _ = self.limiter;
+        (limiter.addr(), 0)
+    }
+}
+
+impl<A: Algorithm, T> fmt::Debug for AskUnkeyed<'_, A, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AskUnkeyed")
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes what every gate asks for, or nothing from any of them.
+///
+/// The limiters may be of different types and have different keys, and the same key may be asked
+/// twice. [`Decision::limit`] is the position of the gate that decided: the one with the longest
+/// wait, or with the fewest permits left. `retry_after` is the longest wait of all that would
+/// refuse; it is *never* if one of them can never admit its part, one key's parts taken together.
+///
+/// Never more is admitted than each limiter allows. It is not one atomic step: a concurrent request
+/// may be refused because of permits that are about to be given back.
+///
+/// To give back what was taken use [`try_acquire_all_each`] and [`refund_all`].
+///
+/// # Examples
+///
+/// ```
+/// use tollgate::{Limit, RateLimiter, try_acquire_all};
+///
+/// let per_route = RateLimiter::<(u64, String)>::new(Limit::per_minute(10))?;
+/// let per_client = RateLimiter::<u64>::new(Limit::per_minute(15))?;
+///
+/// let search = (7, "/search".to_owned());
+/// for _ in 0..10 {
+///     assert!(try_acquire_all(&[&per_route.ask(&search), &per_client.ask(&7)]).is_allowed());
+/// }
+/// let refused = try_acquire_all(&[&per_client.ask(&7), &per_route.ask(&search)]);
+/// assert!(refused.is_denied());
+/// assert_eq!(refused.limit(), 1, "the second of the two refused");
+/// assert_eq!(per_client.peek(&7).remaining(), 5, "and the first kept nothing");
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+pub fn try_acquire_all(gates: &[&dyn Gate]) -> Decision {
+    try_acquire_all_each(gates, &mut [])
+}
+
+/// As [`try_acquire_all`], and fills `each` with every gate's own decision.
+///
+/// Where the whole is allowed these are what [`refund_all`] takes. Where it is denied, a gate that
+/// would have given its part says so.
+pub fn try_acquire_all_each(gates: &[&dyn Gate], each: &mut [Decision]) -> Decision {
+    with_slots(gates.len(), |taken| {
+        let mut refused = None;
+        for (index, gate) in gates.iter().enumerate() {
+            taken[index] = gate.take();
+            if taken[index].is_denied() {
+                refused = Some(index);
+                break;
+            }
+        }
+        let Some(index) = refused else {
+            return gather(taken, each);
+        };
+        for (gate, given) in gates[..index].iter().zip(&taken[..index]).rev() {
+            gate.give_back(*given);
+        }
+        let refusal = taken[index];
+        look_at_all(gates, taken);
+        if taken.iter().all(Decision::is_allowed) {
+            // What refused has been given back by others meanwhile. It was refused all the same.
+            taken[index] = refusal;
+        }
+        gather(taken, each)
+    })
+}
+
+/// Answers what [`try_acquire_all`] would, and changes nothing.
+pub fn peek_all(gates: &[&dyn Gate]) -> Decision {
+    peek_all_each(gates, &mut [])
+}
+
+/// As [`peek_all`], and fills `each` with every gate's own answer.
+pub fn peek_all_each(gates: &[&dyn Gate], each: &mut [Decision]) -> Decision {
+    with_slots(gates.len(), |seen| {
+        look_at_all(gates, seen);
+        gather(seen, each)
+    })
+}
+
+/// Gives back what an allowed request took from each gate: the decisions are those that
+/// [`try_acquire_all_each`] filled in, in the same order.
+///
+/// # Examples
+///
+/// ```
+/// use tollgate::{Limit, RateLimiter, UnkeyedLimiter, refund_all, try_acquire_all_each};
+///
+/// let per_client = RateLimiter::<u64>::new(Limit::per_minute(15))?;
+/// let in_all = UnkeyedLimiter::new(Limit::per_minute(1_000))?;
+/// let (client, all) = (per_client.ask_n(&7, 3), in_all.ask());
+///
+/// let mut each = [per_client.peek(&7); 2];
+/// assert!(try_acquire_all_each(&[&client, &all], &mut each).is_allowed());
+/// refund_all(&[&client, &all], &each);
+/// assert_eq!(per_client.peek(&7).remaining(), 15);
+/// assert_eq!(in_all.peek().remaining(), 1_000);
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+pub fn refund_all(gates: &[&dyn Gate], each: &[Decision]) {
+    for (gate, decision) in gates.iter().zip(each) {
+        gate.give_back(*decision);
+    }
+}
+
+/// What every gate would answer if it were asked for all that the request takes from its key.
+fn look_at_all(gates: &[&dyn Gate], seen: &mut [Decision]) {
+    static HASHER: OnceLock<RandomState> = OnceLock::new();
+    let hasher = HASHER.get_or_init(RandomState::new);
+    for (slot, gate) in seen.iter_mut().zip(gates) {
+        let key = gate.identity(hasher);
+        let cost = gates
+            .iter()
+            .filter(|other| other.identity(hasher) == key)
+            .fold(0_u64, |sum, other| sum.saturating_add(other.cost()));
+        *slot = gate.look(cost);
+    }
+}
+
+/// The answer of the whole, from those of its parts.
+fn gather(parts: &[Decision], each: &mut [Decision]) -> Decision {
+    for (slot, part) in each.iter_mut().zip(parts) {
+        *slot = *part;
+    }
+    let waits = |part: &Decision| match part.verdict() {
+        Verdict::Allowed => (0, 0),
+        Verdict::Denied { retry_after } => (1, retry_after),
+        Verdict::Never => (2, 0),
+    };
+    let remaining = parts.iter().map(Decision::remaining).min();
+    let is_fewest = |part: &&Decision| Some(part.remaining()) == remaining;
+    let longest = parts.iter().map(waits).max().unwrap_or((0, 0));
+    let decided = match longest {
+        (0, _) => parts.iter().position(|part| is_fewest(&part)),
+        longest => parts.iter().position(|part| waits(part) == longest),
+    };
+    let decided = decided.unwrap_or(0);
+    let verdict = parts
+        .get(decided)
+        .map_or(Verdict::Allowed, Decision::verdict);
+    let standing = Standing {
+        remaining: remaining.unwrap_or(u64::MAX),
+        next_permit_after: parts
+            .iter()
+            .filter(is_fewest)
+            .map(|part| part.standing().next_permit_after)
+            .max()
+            .unwrap_or(0),
+        reset_after: parts
+            .iter()
+            .map(|part| part.standing().reset_after)
+            .max()
+            .unwrap_or(0),
+    };
+    let cost = parts
+        .iter()
+        .fold(0_u64, |sum, part| sum.saturating_add(part.cost()));
+    let reading = parts.iter().map(Decision::reading).max().unwrap_or(0);
+    // A slice of more than 2^32 gates does not fit in memory.
+    Decision::new(verdict, decided as u32, cost, reading, standing)
+}
+
+/// Calls `work` with so many decisions to fill, without an allocation for a few.
+fn with_slots<R>(count: usize, work: impl FnOnce(&mut [Decision]) -> R) -> R {
+    const FEW: usize = 8;
+    let blank = Decision::new(
+        Verdict::Allowed,
+        0,
+        0,
+        0,
+        Standing {
+            remaining: u64::MAX,
+            next_permit_after: 0,
+            reset_after: 0,
+        },
+    );
+    if count <= FEW {
+        work(&mut [blank; FEW][..count])
+    } else {
+        work(&mut vec![blank; count])
+    }
+}

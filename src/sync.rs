@@ -1,0 +1,257 @@
+//! Atomics and the map: std and papaya, or loom and a stand-in. The only loom in `src`.
+//!
+//! Loom replaces std only when this crate's own unit tests are built with the feature `loom`.
+//! Integration tests, doctests, benches and dependents always get std and papaya, so the feature
+//! stays additive.
+
+pub(crate) use imp::*;
+
+#[cfg(not(all(test, feature = "loom")))]
+mod imp {
+    pub(crate) use crossbeam_utils::Backoff;
+    pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
+
+    use papaya::{Equivalent, HashMap};
+    use std::hash::{BuildHasher, Hash};
+
+    /// The few map operations that the store relies on.
+    pub(crate) struct Map<K, V, S>(HashMap<K, V, S>);
+
+    /// Keeps what was read from the map alive.
+    pub(crate) type Guard<'m> = papaya::LocalGuard<'m>;
+
+    /// A value in the map, alive as long as the guard.
+    pub(crate) type Ref<'g, V> = &'g V;
+
+    impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
+        pub(crate) fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
+            Self(HashMap::with_capacity_and_hasher(capacity, hasher))
+        }
+
+        #[inline]
+        pub(crate) fn guard(&self) -> Guard<'_> {
+            self.0.guard()
+        }
+
+        #[inline]
+        pub(crate) fn get<'g, Q>(&self, key: &Q, guard: &'g Guard<'_>) -> Option<Ref<'g, V>>
+        where
+            Q: Hash + Equivalent<K> + ?Sized,
+            K: 'g,
+        {
+            self.0.get(key, guard)
+        }
+
+        pub(crate) fn get_cloned_key<Q>(&self, key: &Q, guard: &Guard<'_>) -> Option<K>
+        where
+            Q: Hash + Equivalent<K> + ?Sized,
+            K: Clone,
+        {
+            self.0.get_key_value(key, guard).map(|(key, _)| key.clone())
+        }
+
+        /// Inserts unless the key is there; returns what is there now, and whether it is ours.
+        pub(crate) fn insert_if_absent<'g>(
+            &self,
+            key: K,
+            value: V,
+            guard: &'g Guard<'_>,
+        ) -> (Ref<'g, V>, bool) {
+            match self.0.try_insert(key, value, guard) {
+                Ok(value) => (value, true),
+                Err(occupied) => (occupied.current, false),
+            }
+        }
+
+        /// Puts `value` in the place of what is there. True if something was.
+        pub(crate) fn replace(&self, key: K, value: V, guard: &Guard<'_>) -> bool {
+            self.0.insert(key, value, guard).is_some()
+        }
+
+        /// Removes the key's value if `condition` holds of it. True if it was removed by this call.
+        pub(crate) fn remove_if<Q>(
+            &self,
+            key: &Q,
+            mut condition: impl FnMut(&V) -> bool,
+            guard: &Guard<'_>,
+        ) -> bool
+        where
+            Q: Hash + Equivalent<K> + ?Sized,
+        {
+            let removed = self.0.remove_if(key, |_, value| condition(value), guard);
+            matches!(removed, Ok(Some(_)))
+        }
+
+        pub(crate) fn for_each(&self, mut visit: impl FnMut(&K, &V), guard: &Guard<'_>) {
+            for (key, value) in self.0.iter(guard) {
+                visit(key, value);
+            }
+        }
+
+        pub(crate) fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        pub(crate) fn reserve(&self, additional: usize, guard: &Guard<'_>) {
+            self.0.reserve(additional, guard);
+        }
+    }
+}
+
+#[cfg(all(test, feature = "loom"))]
+mod imp {
+    pub(crate) use loom::sync::{Mutex, MutexGuard, atomic};
+
+    use loom::sync::Arc;
+    use papaya::Equivalent;
+    use std::cell::Cell;
+    use std::hash::Hash;
+    use std::marker::PhantomData;
+
+    /// Papaya's contract, restated in types that loom can see.
+    ///
+    /// Every operation is one step under a lock. That gives loom what it cannot see inside papaya:
+    /// a switch point before each operation, and the happens-before edge from inserting a value to
+    /// reading it. A `Vec` keeps the order of iteration, and so the model, deterministic.
+    ///
+    /// Three habits of papaya are kept on purpose. A value stays readable after it is removed. A
+    /// predicate runs outside the lock, so the value may change before it is removed. And a
+    /// removal applies to the value that the predicate saw, never to its replacement.
+    pub(crate) struct Map<K, V, S> {
+        entries: Mutex<Vec<(Arc<K>, Arc<V>)>>,
+        hasher: PhantomData<fn() -> S>,
+    }
+
+    /// Keeps nothing: values are counted references here.
+    pub(crate) struct Guard<'m>(PhantomData<&'m ()>);
+
+    /// A value that was in the map when it was looked up.
+    pub(crate) type Ref<'g, V> = Held<'g, V>;
+
+    pub(crate) struct Held<'g, V>(Arc<V>, PhantomData<&'g ()>);
+
+    impl<V> std::ops::Deref for Held<'_, V> {
+        type Target = V;
+        fn deref(&self) -> &V {
+            &self.0
+        }
+    }
+
+    impl<K: Hash + Eq, V, S> Map<K, V, S> {
+        pub(crate) fn with_capacity_and_hasher(_: usize, _: S) -> Self {
+            Self {
+                entries: Mutex::new(Vec::new()),
+                hasher: PhantomData,
+            }
+        }
+
+        pub(crate) fn guard(&self) -> Guard<'_> {
+            Guard(PhantomData)
+        }
+
+        fn find<Q: Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(Arc<K>, Arc<V>)> {
+            let entries = self.entries.lock().unwrap();
+            entries.iter().find(|(k, _)| key.equivalent(k)).cloned()
+        }
+
+        pub(crate) fn get<'g, Q>(&self, key: &Q, _: &'g Guard<'_>) -> Option<Ref<'g, V>>
+        where
+            Q: Hash + Equivalent<K> + ?Sized,
+            K: 'g,
+        {
+            self.find(key).map(|(_, value)| Held(value, PhantomData))
+        }
+
+        pub(crate) fn get_cloned_key<Q>(&self, key: &Q, _: &Guard<'_>) -> Option<K>
+        where
+            Q: Hash + Equivalent<K> + ?Sized,
+            K: Clone,
+        {
+            self.find(key).map(|(key, _)| K::clone(&key))
+        }
+
+        pub(crate) fn insert_if_absent<'g>(
+            &self,
+            key: K,
+            value: V,
+            _: &'g Guard<'_>,
+        ) -> (Ref<'g, V>, bool) {
+            let mut entries = self.entries.lock().unwrap();
+            if let Some((_, value)) = entries.iter().find(|(k, _)| **k == key) {
+                return (Held(value.clone(), PhantomData), false);
+            }
+            let value = Arc::new(value);
+            entries.push((Arc::new(key), value.clone()));
+            (Held(value, PhantomData), true)
+        }
+
+        pub(crate) fn replace(&self, key: K, value: V, _: &Guard<'_>) -> bool {
+            let mut entries = self.entries.lock().unwrap();
+            match entries.iter_mut().find(|(k, _)| **k == key) {
+                Some((_, old)) => {
+                    *old = Arc::new(value);
+                    true
+                }
+                None => {
+                    entries.push((Arc::new(key), Arc::new(value)));
+                    false
+                }
+            }
+        }
+
+        pub(crate) fn remove_if<Q>(
+            &self,
+            key: &Q,
+            mut condition: impl FnMut(&V) -> bool,
+            _: &Guard<'_>,
+        ) -> bool
+        where
+            Q: Hash + Equivalent<K> + ?Sized,
+        {
+            // Papaya asks again when the value was replaced meanwhile, until it has removed what
+            // it asked about, or was told no.
+            while let Some((_, seen)) = self.find(key) {
+                if !condition(&seen) {
+                    return false;
+                }
+                let mut entries = self.entries.lock().unwrap();
+                let before = entries.len();
+                entries.retain(|(_, value)| !Arc::ptr_eq(value, &seen));
+                if entries.len() < before {
+                    return true;
+                }
+            }
+            false
+        }
+
+        pub(crate) fn for_each(&self, mut visit: impl FnMut(&K, &V), _: &Guard<'_>) {
+            let entries = self.entries.lock().unwrap().clone();
+            for (key, value) in entries {
+                visit(&key, &value);
+            }
+        }
+
+        pub(crate) fn len(&self) -> usize {
+            self.entries.lock().unwrap().len()
+        }
+
+        pub(crate) fn reserve(&self, _: usize, _: &Guard<'_>) {}
+    }
+
+    /// Waiting, as loom knows it: another thread has to run.
+    pub(crate) struct Backoff(Cell<()>);
+
+    impl Backoff {
+        pub(crate) fn new() -> Self {
+            Self(Cell::new(()))
+        }
+
+        /// After a lost exchange: somebody else has made progress, so nothing is waited for.
+        pub(crate) fn spin(&self) {}
+
+        /// While somebody else holds a state.
+        pub(crate) fn snooze(&self) {
+            loom::thread::yield_now();
+        }
+    }
+}
