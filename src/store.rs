@@ -5,11 +5,12 @@
 //! retired state removes it and looks the key up again, so that nobody waits for a thread that was
 //! descheduled between the two.
 
-use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Guard, Map, Ref};
 use crossbeam_utils::CachePadded;
 use papaya::Equivalent;
 use std::hash::{BuildHasher, Hash};
+// Not those of `sync`: no decision depends on the two, and a model would try every order of them.
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What the store has to know of a state.
 pub(crate) trait Retire {

@@ -239,18 +239,29 @@ mod imp {
     }
 
     /// Waiting, as loom knows it: another thread has to run.
-    pub(crate) struct Backoff(Cell<()>);
+    pub(crate) struct Backoff {
+        waits: Cell<u32>,
+    }
 
     impl Backoff {
         pub(crate) fn new() -> Self {
-            Self(Cell::new(()))
+            Self {
+                waits: Cell::new(0),
+            }
         }
 
         /// After a lost exchange: somebody else has made progress, so nothing is waited for.
         pub(crate) fn spin(&self) {}
 
         /// While somebody else holds a state.
+        ///
+        /// A second look at a state that is still held changes nothing and sees nothing new, so
+        /// that from there on one order of what is left is enough. Without this, two waiting
+        /// threads yield to each other for ever.
         pub(crate) fn snooze(&self) {
+            if self.waits.replace(self.waits.get() + 1) > 0 {
+                loom::skip_branch();
+            }
             loom::thread::yield_now();
         }
     }

@@ -397,6 +397,7 @@ mod tests {
         assert!("".parse::<AnyAlgorithm>().is_err());
     }
 
+    #[cfg(not(feature = "loom"))] // Outside a model.
     #[test]
     fn permits_spent_under_one_algorithm_are_spent_under_the_next() {
         let at = Reading::new(0, 5_000_000_000);

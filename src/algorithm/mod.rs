@@ -12,7 +12,7 @@
 //! time.
 //!
 //! Whoever needs *never more than N in any period* takes a [`SlidingLog`], or a [`TokenBucket`]
-//! whose burst and permits add up to N + 1.
+//! whose burst and permits add up to N (50 per minute with a burst of 50, for 100).
 //!
 //! # An algorithm of your own
 //!
@@ -26,7 +26,7 @@ mod divider;
 mod fixed_window;
 mod one_word;
 mod plan;
-mod seqlock;
+pub(crate) mod seqlock;
 mod sliding_counter;
 mod sliding_log;
 mod token_bucket;

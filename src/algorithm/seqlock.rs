@@ -60,7 +60,7 @@ impl<W> SeqLock<W> {
             if before >= MOVING {
                 return Err(gone(before));
             }
-            if before % 2 == 0 {
+            if before.is_multiple_of(2) {
                 let result = read(&self.words);
                 // Acquire: pairs with the Release fence in `write`.
                 fence(Ordering::Acquire);

@@ -37,7 +37,7 @@ use crate::limit::Limit;
 ///
 /// B + N − 1 in one period, when a quiet key spends its burst and then each permit as it comes.
 /// Whoever needs *never more than N in any period* takes a [`SlidingLog`](crate::SlidingLog), or
-/// a bucket whose burst and permits add up to N + 1.
+/// a bucket whose burst and permits add up to N (50 per minute with a burst of 50, for 100).
 ///
 /// # Linearization point
 ///

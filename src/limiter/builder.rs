@@ -5,10 +5,10 @@ use super::{LimitSource, OneLimit, PerKey, RateLimiter};
 use crate::algorithm::{Algorithm, Limits, Plan, TokenBucket};
 use crate::error::{BuildError, LimitError};
 use crate::evictor::Evictor;
+use crate::hasher::RandomState;
 use crate::limit::Limit;
 use crate::store::Store;
 use crate::ticker::{Ticker, TscTicker};
-use foldhash::quality::RandomState;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -63,9 +63,7 @@ impl<K: Hash + Eq> RateLimiter<K> {
             capacity: 0,
         }
     }
-}
 
-impl<K: Hash + Eq, A: Algorithm> RateLimiter<K, A, TscTicker, PerKey> {
     /// Begins a limiter whose limits come from a function of the key.
     ///
     /// The function runs when a key is begun, and again on
@@ -80,7 +78,7 @@ impl<K: Hash + Eq, A: Algorithm> RateLimiter<K, A, TscTicker, PerKey> {
     ///
     /// let free = AllOf.plan(Limit::per_minute(20))?;
     /// let paid = AllOf.plan([Limit::per_second(50), Limit::per_minute(600)])?;
-    /// let limiter = RateLimiter::<u64, AllOf, _, _>::by_plan(move |account: &u64| {
+    /// let limiter = RateLimiter::<u64>::by_plan(move |account: &u64| {
     ///     if *account < 1_000 { paid.clone() } else { free.clone() }
     /// })
     /// .build()?;
@@ -88,7 +86,7 @@ impl<K: Hash + Eq, A: Algorithm> RateLimiter<K, A, TscTicker, PerKey> {
     /// assert_eq!(limiter.try_acquire(&5_000).remaining(), 19);
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
-    pub fn by_plan(
+    pub fn by_plan<A: Algorithm>(
         plan: impl Fn(&K) -> Plan<A> + Send + Sync + 'static,
     ) -> Builder<K, A, TscTicker, PerKey, RandomState> {
         Builder {

@@ -16,10 +16,10 @@ pub use unkeyed::UnkeyedLimiter;
 
 use crate::algorithm::{Algorithm, Gone, Reading, TokenBucket};
 use crate::decision::Decision;
+use crate::hasher::RandomState;
 use crate::store::{Retire, Store};
-use crate::sync::{Backoff, Guard};
+use crate::sync::{Backoff, Guard, Ref};
 use crate::ticker::{Ticker, TscTicker};
-use foldhash::quality::RandomState;
 use papaya::Equivalent;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -412,7 +412,7 @@ where
     #[inline]
     fn ask_state<R>(
         &self,
-        tracked: &Tracked<A, L>,
+        tracked: Ref<'_, Tracked<A, L>>,
         ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
     ) -> Result<R, Gone> {
         let rule = L::rule(&self.source, &tracked.own);
@@ -443,7 +443,7 @@ where
         };
         loop {
             let answer = match self.store.get(key, &guard) {
-                Some(tracked) => self.ask_state(&tracked, &mut ask),
+                Some(tracked) => self.ask_state(tracked, &mut ask),
                 None => self.begin(key, cost, &make, &guard, &mut ask),
             };
             match answer {
@@ -476,7 +476,7 @@ where
             return ask(rule, &state, self.reading());
         }
         let tracked = self.store.begin(key, Tracked { own, state }, guard);
-        self.ask_state(&tracked, ask)
+        self.ask_state(tracked, ask)
     }
 
     /// Asks the key's state, whichever that is in the end; `None` if the key has none.
@@ -492,7 +492,7 @@ where
         let backoff = Backoff::new();
         loop {
             let tracked = self.store.get(key, guard)?;
-            match self.ask_state(&tracked, &mut ask) {
+            match self.ask_state(tracked, &mut ask) {
                 Ok(answer) => return Some(answer),
                 Err(gone) => self.give_way(gone, key, guard, &backoff),
             }

@@ -91,8 +91,8 @@ where
             };
             // Until it is replaced, the state is put back on every way out, a panic of the key's
             // `Hash` or `Eq` included.
-            let hold = Hold::<A, PerKey> {
-                tracked: &tracked,
+            let hold = Hold::<A> {
+                state: &tracked.state,
                 held,
             };
             if tracked.own.is_as_of(number) {
@@ -112,13 +112,13 @@ where
 }
 
 /// Puts a state's numbers back when it is dropped.
-struct Hold<'a, A: Algorithm, L: super::LimitSource> {
-    tracked: &'a Tracked<A, L>,
+struct Hold<'a, A: Algorithm> {
+    state: &'a A::State,
     held: A::Held,
 }
 
-impl<A: Algorithm, L: super::LimitSource> Drop for Hold<'_, A, L> {
+impl<A: Algorithm> Drop for Hold<'_, A> {
     fn drop(&mut self) {
-        A::release(&self.tracked.state, self.held);
+        A::release(self.state, self.held);
     }
 }

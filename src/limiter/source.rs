@@ -143,9 +143,12 @@ const UNCONFIRMED: u64 = 1 << 63;
 
 /// The function from key to plan, and how often it was asked to be run again.
 pub struct PlanByKey<K, A: Algorithm> {
-    plan: Box<dyn Fn(&K) -> Plan<A> + Send + Sync>,
+    plan: PlanFn<K, A>,
     refreshes: AtomicU64,
 }
+
+/// Called for a key's first request and by a refresh, never for a check of a key that is present.
+type PlanFn<K, A> = Box<dyn Fn(&K) -> Plan<A> + Send + Sync>;
 
 impl<K, A: Algorithm> PlanByKey<K, A> {
     pub(super) fn new(plan: impl Fn(&K) -> Plan<A> + Send + Sync + 'static) -> Self {

@@ -41,8 +41,8 @@ mod sealed {
 }
 
 /// A key and a cost, put to a limiter; see [`RateLimiter::ask`].
-pub struct Ask<'a, K, A: Algorithm, T, L: LimitSource, S, Q: ?Sized, M> {
-    limiter: &'a RateLimiter<K, A, T, L, S>,
+pub struct Ask<'a, R, Q: ?Sized, M> {
+    limiter: &'a R,
     key: &'a Q,
     cost: u64,
     make: M,
@@ -57,7 +57,7 @@ where
     S: BuildHasher,
 {
     /// One permit for `key`, for [`try_acquire_all`] to take together with others.
-    pub fn ask<'a, Q>(&'a self, key: &'a Q) -> Ask<'a, K, A, T, L, S, Q, fn(&Q) -> K>
+    pub fn ask<'a, Q>(&'a self, key: &'a Q) -> Ask<'a, Self, Q, fn(&Q) -> K>
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
@@ -65,7 +65,7 @@ where
     }
 
     /// `cost` permits for `key`, for [`try_acquire_all`] to take together with others.
-    pub fn ask_n<'a, Q>(&'a self, key: &'a Q, cost: u64) -> Ask<'a, K, A, T, L, S, Q, fn(&Q) -> K>
+    pub fn ask_n<'a, Q>(&'a self, key: &'a Q, cost: u64) -> Ask<'a, Self, Q, fn(&Q) -> K>
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
@@ -74,12 +74,7 @@ where
 
     /// As [`ask_n`](Self::ask_n), for a key that is made by `make`; see
     /// [`try_acquire_with`](Self::try_acquire_with).
-    pub fn ask_n_with<'a, Q, M>(
-        &'a self,
-        key: &'a Q,
-        cost: u64,
-        make: M,
-    ) -> Ask<'a, K, A, T, L, S, Q, M>
+    pub fn ask_n_with<'a, Q, M>(&'a self, key: &'a Q, cost: u64, make: M) -> Ask<'a, Self, Q, M>
     where
         Q: Hash + Equivalent<K> + ?Sized,
         M: Fn(&Q) -> K,
@@ -93,7 +88,7 @@ where
     }
 }
 
-impl<K, A, T, L, S, Q, M> Gate for Ask<'_, K, A, T, L, S, Q, M>
+impl<K, A, T, L, S, Q, M> Gate for Ask<'_, RateLimiter<K, A, T, L, S>, Q, M>
 where
     K: Hash + Eq,
     A: Algorithm,
@@ -108,7 +103,7 @@ where
     }
 }
 
-impl<K, A, T, L, S, Q, M> sealed::Gate for Ask<'_, K, A, T, L, S, Q, M>
+impl<K, A, T, L, S, Q, M> sealed::Gate for Ask<'_, RateLimiter<K, A, T, L, S>, Q, M>
 where
     K: Hash + Eq,
     A: Algorithm,
@@ -137,9 +132,7 @@ where
     }
 }
 
-impl<K, A: Algorithm, T, L: LimitSource, S, Q: fmt::Debug + ?Sized, M> fmt::Debug
-    for Ask<'_, K, A, T, L, S, Q, M>
-{
+impl<R, Q: fmt::Debug + ?Sized, M> fmt::Debug for Ask<'_, R, Q, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ask")
             .field("key", &self.key)

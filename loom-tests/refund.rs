@@ -1,0 +1,67 @@
+//! Permits given back beside requests.
+
+use super::{Clock, check_within, limiter, thread};
+use crate::{Algorithm, AllOf, FixedWindow, SlidingCounter, SlidingLog, TokenBucket};
+
+/// One permit is given back while two threads ask: one of them gets it, or nobody yet.
+fn a_permit_given_back_is_spent_once<A: Algorithm>(algorithm: A) {
+    let limiter = limiter(algorithm, 2, &Clock::new(3));
+    let given = limiter.try_acquire(&1);
+    assert!(limiter.try_acquire(&1).is_allowed());
+
+    let refunding = limiter.clone();
+    let refunder = thread::spawn(move || refunding.refund(&1, given));
+    let asking = limiter.clone();
+    let asker = thread::spawn(move || asking.try_acquire(&1).is_allowed());
+    let mine = limiter.try_acquire(&1).is_allowed();
+    let theirs = asker.join().unwrap();
+    refunder.join().unwrap();
+
+    let spent = u64::from(mine) + u64::from(theirs);
+    assert!(spent <= 1, "one permit was spent twice");
+    assert_eq!(limiter.peek(&1).remaining(), 1 - spent);
+}
+
+/// One permit is given back while an evictor forgets the key and it is begun again.
+fn a_refund_on_a_forgotten_key_mints_nothing<A: Algorithm>(algorithm: A, idle_at: u64) {
+    let clock = Clock::new(0);
+    let limiter = limiter(algorithm, 1, &clock);
+    let given = limiter.try_acquire(&1);
+    clock.set(idle_at);
+
+    let evicting = limiter.clone();
+    let evictor = thread::spawn(move || evicting.evict_idle());
+    let refunding = limiter.clone();
+    let refunder = thread::spawn(move || refunding.refund(&1, given));
+    let first = limiter.try_acquire(&1).is_allowed();
+    refunder.join().unwrap();
+    evictor.join().unwrap();
+    assert!(first);
+    assert!(limiter.peek(&1).remaining() <= 1);
+}
+
+macro_rules! refunds {
+    ($($name:ident: $algorithm:expr, $idle_at:expr, $preemptions:expr;)+) => {
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            fn what_is_given_back_is_spent_once() {
+                check_within($preemptions, || a_permit_given_back_is_spent_once($algorithm));
+            }
+
+            #[test]
+            fn a_refund_beside_an_eviction_mints_nothing() {
+                check_within($preemptions, || a_refund_on_a_forgotten_key_mints_nothing($algorithm, $idle_at));
+            }
+        })+
+    };
+}
+
+refunds! {
+    token_bucket: TokenBucket, 10, 3;
+    fixed_window: FixedWindow, 10, 3;
+    sliding_log: SlidingLog, 10, 3;
+    sliding_counter: SlidingCounter, 20, 2;
+    all_of: AllOf, 10, 2;
+}
