@@ -1,8 +1,42 @@
 //! Eviction beside requests, while the ticker moves: a permit is spent at 0 and is back at
 //! `back_at`, and not one nanosecond earlier, whoever evicts the key and begins it again.
 
-use super::{Clock, check_within, limiter, thread};
-use crate::{Algorithm, AllOf, FixedWindow, SlidingCounter, SlidingLog, TokenBucket};
+use super::{Arc, Clock, check_within, limiter, per_ten, thread};
+use crate::{
+    Algorithm, AllOf, FixedWindow, Gone, Reading, SlidingCounter, SlidingLog, Ticker, TokenBucket,
+};
+
+/// A state by itself, without the map, whose locks would order more than the state promises: who
+/// meets the mark of an evictor reads no older time than the evictor did.
+fn a_mark_publishes_the_reading<A: Algorithm>(algorithm: A, back_at: u64) {
+    let rule = algorithm.rule(&[per_ten(1)]).expect("a rule");
+    let state = A::fresh(&rule);
+    let spent = A::try_acquire(&rule, &state, Reading::new(0, 0), 1).expect("it is live");
+    assert!(spent.is_allowed());
+    let shared = Arc::new((rule, state));
+    let clock = Clock::new(back_at - 1);
+
+    let (evicting, its_clock) = (shared.clone(), clock.clone());
+    let evictor = thread::spawn(move || {
+        let (rule, state) = &*evicting;
+        A::retire_if_idle(rule, state, Reading::new(0, its_clock.now()));
+    });
+    let its_clock = clock.clone();
+    let asker = thread::spawn(move || {
+        let (rule, state) = &*shared;
+        match A::try_acquire(rule, state, Reading::new(0, its_clock.now()), 1) {
+            Ok(decision) => assert!(decision.is_denied() || decision.reading() >= back_at),
+            Err(gone) => {
+                assert_eq!(gone, Gone::Retired);
+                let now = its_clock.now();
+                assert!(now >= back_at, "the key would be begun anew at {now}");
+            }
+        }
+    });
+    clock.set(back_at);
+    asker.join().unwrap();
+    evictor.join().unwrap();
+}
 
 /// Two threads ask as the clock reaches the moment at which the key is idle, and an evictor runs.
 fn a_key_is_not_reborn_early<A: Algorithm>(algorithm: A, back_at: u64) {
@@ -83,6 +117,11 @@ macro_rules! evictions {
     ($($name:ident: $algorithm:expr, $back_at:expr, $preemptions:expr;)+) => {
         $(mod $name {
             use super::*;
+
+            #[test]
+            fn a_mark_is_no_younger_than_the_reading_that_it_stands_for() {
+                check_within(3, || a_mark_publishes_the_reading($algorithm, $back_at));
+            }
 
             #[test]
             fn eviction_never_mints_quota() {

@@ -22,6 +22,17 @@ fn a_permit_given_back_is_spent_once<A: Algorithm>(algorithm: A) {
     assert_eq!(limiter.peek(&1).remaining(), 1 - spent);
 }
 
+/// One permit is given back while another is spent: both count.
+fn a_refund_loses_no_spend<A: Algorithm>(algorithm: A) {
+    let limiter = limiter(algorithm, 2, &Clock::new(3));
+    let given = limiter.try_acquire(&1);
+    let refunding = limiter.clone();
+    let refunder = thread::spawn(move || refunding.refund(&1, given));
+    assert!(limiter.try_acquire(&1).is_allowed());
+    refunder.join().unwrap();
+    assert_eq!(limiter.peek(&1).remaining(), 1);
+}
+
 /// One permit is given back while an evictor forgets the key and it is begun again.
 fn a_refund_on_a_forgotten_key_mints_nothing<A: Algorithm>(algorithm: A, idle_at: u64) {
     let clock = Clock::new(0);
@@ -48,6 +59,11 @@ macro_rules! refunds {
             #[test]
             fn what_is_given_back_is_spent_once() {
                 check_within($preemptions, || a_permit_given_back_is_spent_once($algorithm));
+            }
+
+            #[test]
+            fn what_is_spent_meanwhile_stays_spent() {
+                check_within($preemptions, || a_refund_loses_no_spend($algorithm));
             }
 
             #[test]

@@ -9,7 +9,7 @@
 //!
 //! Retiring and holding are AcqRel, and whoever meets the mark makes an Acquire fence: it goes on
 //! to read the ticker, and must not read an older time than the evictor did when it found the
-//! state idle. `loom_tests::evict` fails when the mark is Relaxed.
+//! state idle. `loom_tests::evict::*::a_mark…` fails when the mark is Relaxed, or the fence missing.
 
 use super::{Algorithm, Gone, Reading, answer};
 use crate::decision::{Decision, Standing, Verdict};

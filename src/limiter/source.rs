@@ -13,7 +13,8 @@
 //!
 //! A refresh counts, then looks the key up; a first touch inserts the key, then reads the count.
 //! One of them must see the other, which takes a SeqCst fence between the two steps on both sides.
-//! `loom_tests::refresh` fails without them.
+//! No model can show it: the lock of the map's stand-in orders the two by itself.
+//! `loom_tests::refresh` fails without the second reading of the count.
 
 use crate::algorithm::{Algorithm, Limits, Plan};
 use crate::error::LimitError;

@@ -1,0 +1,156 @@
+//! How a key's state is asked: look it up, begin it if need be, and again if it is gone.
+
+use super::{LimitSource, RateLimiter, Tracked};
+use crate::algorithm::{Algorithm, Gone, Reading};
+use crate::sync::{Backoff, Guard, Ref};
+use crate::ticker::Ticker;
+use papaya::Equivalent;
+use std::hash::{BuildHasher, Hash};
+
+impl<K, A, T, L, S> RateLimiter<K, A, T, L, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    T: Ticker,
+    L: LimitSource,
+    S: BuildHasher,
+{
+    #[inline]
+    pub(super) fn reading(&self) -> Reading {
+        Reading::new(self.start, self.ticker.now())
+    }
+
+    /// The reading at which a state has to be idle to be forgotten: no thread reads an older one.
+    pub(super) fn evicting_at(&self) -> Reading {
+        let now = self.ticker.now();
+        Reading::new(self.start, now.saturating_sub(self.ticker.disagreement()))
+    }
+
+    /// Asks a key's state. The ticker is read here, once the state is in hand: a reading from
+    /// before the look-up could be older than the eviction that has made the state new.
+    #[inline]
+    fn ask_state<R>(
+        &self,
+        tracked: Ref<'_, Tracked<A, L>>,
+        ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> Result<R, Gone> {
+        let rule = L::rule(&self.source, &tracked.own);
+        let retire = || A::retire_if_idle(rule, &tracked.state, self.evicting_at());
+        if !L::confirm(&self.source, &tracked.own, retire) {
+            return Err(Gone::Retired);
+        }
+        ask(rule, &tracked.state, self.reading())
+    }
+
+    /// Asks the key's state, and begins the key if it has none and there is something to spend.
+    #[inline]
+    pub(super) fn decide<Q, R>(
+        &self,
+        key: &Q,
+        cost: u64,
+        make: impl Fn(&Q) -> K,
+        mut ask: impl FnMut(&A::Rule, &A::State, Reading, bool) -> Result<R, Gone>,
+    ) -> R
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let guard = self.store.guard();
+        let backoff = Backoff::new();
+        let mut ask = |rule: &A::Rule, state: &A::State, at| {
+            let spends = cost > 0 && cost <= A::capacity(rule);
+            ask(rule, state, at, spends)
+        };
+        loop {
+            let answer = match self.store.get(key, &guard) {
+                Some(tracked) => self.ask_state(tracked, &mut ask),
+                None => self.begin(key, cost, &make, &guard, &mut ask),
+            };
+            match answer {
+                Ok(answer) => return answer,
+                Err(gone) => self.give_way(gone, key, &guard, &backoff),
+            }
+        }
+    }
+
+    /// The key's first request.
+    #[cold]
+    fn begin<Q, R>(
+        &self,
+        key: &Q,
+        cost: u64,
+        make: impl Fn(&Q) -> K,
+        guard: &Guard<'_>,
+        ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> Result<R, Gone>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let key = make(key);
+        // The caller's function runs before anything is touched: it may panic, or ask this very
+        // limiter.
+        let own = L::begin(&self.source, &key);
+        let rule = L::rule(&self.source, &own);
+        let state = A::fresh(rule);
+        if cost == 0 || cost > A::capacity(rule) {
+            return ask(rule, &state, self.reading());
+        }
+        let tracked = self.store.begin(key, Tracked { own, state }, guard);
+        self.ask_state(tracked, ask)
+    }
+
+    /// Asks the key's state, whichever that is in the end; `None` if the key has none.
+    pub(super) fn on_state<Q, R>(
+        &self,
+        key: &Q,
+        guard: &Guard<'_>,
+        mut ask: impl FnMut(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> Option<R>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let backoff = Backoff::new();
+        loop {
+            let tracked = self.store.get(key, guard)?;
+            match self.ask_state(tracked, &mut ask) {
+                Ok(answer) => return Some(answer),
+                Err(gone) => self.give_way(gone, key, guard, &backoff),
+            }
+        }
+    }
+
+    /// Before the key is looked up again.
+    #[cold]
+    fn give_way<Q>(&self, gone: Gone, key: &Q, guard: &Guard<'_>, backoff: &Backoff)
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        match gone {
+            Gone::Retired => self.store.remove_retired(key, guard),
+            Gone::Moving => backoff.snooze(),
+        }
+    }
+
+    /// Asks without a trace: of a key that has no state, a fresh one that is then dropped.
+    pub(super) fn look<Q, R>(
+        &self,
+        key: &Q,
+        make: impl Fn(&Q) -> K,
+        mut ask: impl FnMut(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> R
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let guard = self.store.guard();
+        loop {
+            if let Some(answer) = self.on_state(key, &guard, &mut ask) {
+                return answer;
+            }
+            let own = L::begin(&self.source, &make(key));
+            let rule = L::rule(&self.source, &own);
+            // Nobody else knows of this state, so that it cannot be gone.
+            if let Ok(answer) = ask(rule, &A::fresh(rule), self.reading()) {
+                return answer;
+            }
+        }
+    }
+}
