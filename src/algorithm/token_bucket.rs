@@ -20,7 +20,7 @@
 //!
 //! Time is counted in fractions of a permit, not in nanoseconds: see [`units`](super::units).
 
-use super::units::Units;
+use super::units::{HORIZON, Units};
 use super::{OneWord, Reading, single};
 use crate::decision::{Decision, Standing};
 use crate::error::LimitError;
@@ -155,11 +155,9 @@ impl Bucket {
     /// From now until τ reaches `units`, where it has not yet.
     #[inline]
     fn wait(&self, units: u64, at: Reading) -> u64 {
-        // Past the horizon τ stands still and the difference may be none: still not zero.
-        self.units
-            .time_of(units)
-            .saturating_sub(at.elapsed())
-            .max(1)
+        // Past the horizon τ stands still, and the wait is as at the horizon: never zero.
+        let elapsed = at.elapsed().min(HORIZON);
+        self.units.time_of(units).saturating_sub(elapsed).max(1)
     }
 
     #[inline]

@@ -1,0 +1,112 @@
+//! Token bucket, and each limit of `AllOf`.
+//!
+//! Time is counted in fractions of a permit, `2^f` to the permit: `τ(t)` of them have flowed in
+//! since the start. `full` is the τ at which the bucket will be full again.
+
+use tollgate::{Decision, Limit};
+
+use super::{Account, THIRTY_YEARS};
+
+#[derive(Clone, Debug)]
+pub struct Bucket {
+    limit: Limit,
+    start: u64,
+    /// `2^f`.
+    permit: u128,
+    full: u128,
+}
+
+pub fn supports(limit: &Limit) -> bool {
+    permit(limit).is_some()
+}
+
+/// `2^f`: f is the largest number with which 30 years and one burst stay below 2⁶⁴ − 2. None if
+/// there is no such f, or if one fraction takes more than a nanosecond to flow in.
+fn permit(limit: &Limit) -> Option<u128> {
+    let permits = u128::from(limit.permits());
+    let period = u128::from(limit.period_ns());
+    let most = (permits * THIRTY_YEARS).div_ceil(period) + u128::from(limit.burst());
+    let fits = |permit: &u128| {
+        most.checked_mul(*permit)
+            .is_some_and(|most| most < (1 << 64) - 2)
+    };
+
+    let permit = (0..64).rev().map(|f| 1 << f).find(fits)?;
+    (period <= permits * permit).then_some(permit)
+}
+
+impl Bucket {
+    pub fn new(limit: Limit, start: u64) -> Self {
+        let permit = permit(&limit).expect("a limit that the token bucket keeps");
+        Self {
+            limit,
+            start,
+            permit,
+            full: 0,
+        }
+    }
+
+    /// τ. Readings past the 30 years count as 30 years; a wait after them is told as if time went
+    /// on.
+    fn tau(&self, now: u64, wait: u128) -> u128 {
+        let elapsed = u128::from(now - self.start).min(THIRTY_YEARS) + wait;
+        let fractions = u128::from(self.limit.permits()) * self.permit;
+        // Where the product does not fit, τ is past every `full` that there can be, cut or not.
+        elapsed.saturating_mul(fractions) / u128::from(self.limit.period_ns())
+    }
+
+    fn capacity(&self) -> u128 {
+        u128::from(self.limit.burst()) * self.permit
+    }
+}
+
+impl Account for Bucket {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn judged(&self, now: u64) -> u64 {
+        now
+    }
+
+    fn admits(&self, now: u64, wait: u128, cost: u64) -> bool {
+        let tau = self.tau(now, wait);
+        let next = self.full.max(tau) + u128::from(cost) * self.permit;
+        next - tau <= self.capacity()
+    }
+
+    fn remaining(&self, now: u64) -> u64 {
+        let tau = self.tau(now, 0);
+        let owed = self.full.max(tau) - tau;
+        // A reading from before the last spend can find more owed than the bucket holds.
+        let left = self.capacity().saturating_sub(owed) / self.permit;
+        left.try_into().expect("at most the burst")
+    }
+
+    fn is_idle(&self, now: u64, wait: u128) -> bool {
+        self.tau(now, wait) >= self.full
+    }
+
+    fn spend(&mut self, now: u64, cost: u64) {
+        self.full = self.full.max(self.tau(now, 0)) + u128::from(cost) * self.permit;
+    }
+
+    fn refund(&mut self, now: u64, spent: &Decision) {
+        let tau = self.tau(now, 0);
+        let cost = u128::from(spent.cost().min(self.limit.burst()));
+        if self.full > tau {
+            self.full = self.full.saturating_sub(cost * self.permit).max(tau);
+        }
+    }
+
+    fn refreshed(&self, limit: Limit, now: u64) -> Box<dyn Account> {
+        let mut bucket = Self::new(limit, self.start);
+        let owed = self
+            .full
+            .saturating_sub(self.tau(now, 0))
+            .div_ceil(self.permit);
+        let owed = owed.min(u128::from(limit.burst()));
+        bucket.full = bucket.tau(now, 0) + owed * bucket.permit;
+        Box::new(bucket)
+    }
+}
