@@ -90,7 +90,7 @@ impl OneWord for Countdown {
         u64::MAX
     }
     fn refund(_: &u64, left: u64, _: Reading, decision: &crate::Decision) -> u64 {
-        left + decision.cost()
+        left + decision.spent()
     }
     fn convert(_: &u64, left: u64, _: Reading, to: &u64) -> u64 {
         left.min(*to)

@@ -1,6 +1,10 @@
 //! The answer to one request.
 
+use std::fmt;
 use std::time::Duration;
+
+/// A wait that no time ends. Waits that are longer than can be told are told as 1 ns less.
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The answer to one request: allowed with so many permits left, or denied with the exact time to
 /// wait.
@@ -35,11 +39,14 @@ use std::time::Duration;
 /// assert_eq!(never.retry_after(), None);
 /// # Ok::<(), tollgate::LimitError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use = "a decision that nobody reads limits nothing"]
 pub struct Decision {
-    verdict: Verdict,
+    /// Nanoseconds until the request is allowed: 0 if it is, `NEVER` if it never will be.
+    wait: u64,
     limit: u32,
+    /// Whether `cost` permits were spent.
+    spends: bool,
     cost: u64,
     reading: u64,
     standing: Standing,
@@ -55,7 +62,10 @@ pub struct Decision {
 /// let limiter = RateLimiter::<u64>::new(Limit::per_second(5))?;
 /// let status = match limiter.try_acquire(&1).verdict() {
 ///     Verdict::Allowed => 200,
-///     Verdict::Denied { .. } => 429,
+///     Verdict::Denied { retry_after } => {
+///         println!("Retry-After: {}", retry_after.as_secs_f64().ceil());
+///         429
+///     }
 ///     Verdict::Never => 413,
 /// };
 /// assert_eq!(status, 200);
@@ -67,8 +77,8 @@ pub enum Verdict {
     Allowed,
     /// The request may not go ahead now.
     Denied {
-        /// Nanoseconds until the same request would be allowed, if nobody else asks. Never zero.
-        retry_after: u64,
+        /// How long until the same request would be allowed, if nobody else asks. Never zero.
+        retry_after: Duration,
     },
     /// The request asks for more than the limit can ever hold.
     Never,
@@ -121,19 +131,53 @@ impl Decision {
         reading: u64,
         standing: Standing,
     ) -> Self {
+        let wait = match verdict {
+            Verdict::Allowed => 0,
+            Verdict::Never => NEVER,
+            Verdict::Denied { retry_after } => {
+                let wait = retry_after.as_nanos();
+                if wait == 0 {
+                    1
+                } else if wait >= NEVER as u128 {
+                    NEVER - 1
+                } else {
+                    wait as u64
+                }
+            }
+        };
+        Self::after(wait, limit, cost, reading, standing)
+    }
+
+    /// As [`new`](Self::new), where the request is allowed after `wait` nanoseconds: 0 now,
+    /// `NEVER` never.
+    #[inline]
+    pub(crate) const fn after(
+        wait: u64,
+        limit: u32,
+        cost: u64,
+        reading: u64,
+        standing: Standing,
+    ) -> Self {
         Self {
-            verdict,
+            wait,
             limit,
+            spends: wait == 0 && cost > 0,
             cost,
             reading,
             standing,
         }
     }
 
+    /// Nanoseconds until the request is allowed: 0 if it is, `NEVER` if it never will be.
+    #[inline]
+    pub(crate) const fn wait(&self) -> u64 {
+        self.wait
+    }
+
     /// Whether the request may go ahead.
     #[inline]
     pub const fn is_allowed(&self) -> bool {
-        matches!(self.verdict, Verdict::Allowed)
+        self.wait == 0
     }
 
     /// Whether the request may not go ahead now. True as well where it never may.
@@ -145,13 +189,19 @@ impl Decision {
     /// Whether the request asks for more than the limit can ever hold, so that no waiting helps.
     #[inline]
     pub const fn is_never(&self) -> bool {
-        matches!(self.verdict, Verdict::Never)
+        self.wait == NEVER
     }
 
     /// The three cases, for a `match`.
     #[inline]
     pub const fn verdict(&self) -> Verdict {
-        self.verdict
+        match self.wait {
+            0 => Verdict::Allowed,
+            NEVER => Verdict::Never,
+            wait => Verdict::Denied {
+                retry_after: Duration::from_nanos(wait),
+            },
+        }
     }
 
     /// Whole permits left: after this request if it was allowed, now if it was denied or only a
@@ -167,8 +217,8 @@ impl Decision {
     /// `None` when it was allowed, and when it [never](Self::is_never) will be.
     #[inline]
     pub const fn retry_after(&self) -> Option<Duration> {
-        match self.verdict {
-            Verdict::Denied { retry_after } => Some(Duration::from_nanos(retry_after)),
+        match self.verdict() {
+            Verdict::Denied { retry_after } => Some(retry_after),
             Verdict::Allowed | Verdict::Never => None,
         }
     }
@@ -206,10 +256,41 @@ impl Decision {
         self.cost
     }
 
+    /// The permits that were spent: the cost, if the request was allowed and was no peek. It is what
+    /// `refund` gives back.
+    #[inline]
+    pub const fn spent(&self) -> u64 {
+        if self.spends { self.cost } else { 0 }
+    }
+
+    /// The same answer to a request that spent nothing: a peek.
+    #[inline]
+    pub const fn unspent(self) -> Self {
+        Self {
+            spends: false,
+            ..self
+        }
+    }
+
     /// The ticker's reading at which the request was judged, in nanoseconds. `refund` needs it to
     /// find what was spent.
     #[inline]
     pub const fn reading(&self) -> u64 {
         self.reading
+    }
+}
+
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decision")
+            .field("verdict", &self.verdict())
+            .field("limit", &self.limit)
+            .field("cost", &self.cost)
+            .field("spent", &self.spent())
+            .field("reading", &self.reading)
+            .field("remaining", &self.remaining())
+            .field("next_permit_after", &self.next_permit_after())
+            .field("reset_after", &self.reset_after())
+            .finish()
     }
 }

@@ -107,7 +107,7 @@ impl fmt::Display for LimitError {
                 burst,
             } => write!(
                 f,
-                "the {algorithm} has no burst of its own: it allows {permits} per period, and was \
+                "{algorithm} has no burst of its own: it allows {permits} per period, and was \
                  given a burst of {burst}"
             ),
             Self::WindowDoesNotFit {
@@ -120,10 +120,12 @@ impl fmt::Display for LimitError {
                 count_bits + window_bits
             ),
             Self::WrongNumberOfLimits { algorithm, given } => {
-                write!(
-                    f,
-                    "the {algorithm} cannot be built from a list of {given} limits"
-                )
+                let hint = if *given > 1 {
+                    " (AllOf keeps several)"
+                } else {
+                    ""
+                };
+                write!(f, "{algorithm} cannot keep a list of {given} limits{hint}")
             }
             Self::Refused(why) => f.write_str(why),
         }

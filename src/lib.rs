@@ -137,7 +137,8 @@ pub use hasher::RandomState;
 pub use limit::Limit;
 pub use limiter::{
     Ask, AskUnkeyed, BackgroundBuilder, Builder, Gate, LimitSource, OneLimit, PerKey, RateLimiter,
-    UnkeyedLimiter, peek_all, peek_all_each, refund_all, try_acquire_all, try_acquire_all_each,
+    TieredLimiter, UnkeyedLimiter, peek_all, peek_all_each, refund_all, try_acquire_all,
+    try_acquire_all_each,
 };
 /// How a borrowed form of a key is told to be equal to it: what look-ups ask of theirs.
 ///

@@ -65,9 +65,14 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
 
     /// The key's state: `state`, unless another thread was first.
     pub(crate) fn begin<'g>(&self, key: K, state: V, guard: &'g Guard<'_>) -> Ref<'g, V> {
+        // Counted first: another thread may remove the entry, and count that, at any time after.
+        // Relaxed: an estimate.
+        let entries = self.entries.fetch_add(1, Ordering::Relaxed) + 1;
         let (state, inserted) = self.map.insert_if_absent(key, state, guard);
         if inserted {
-            self.grow_ahead(guard);
+            self.grow_ahead(entries, guard);
+        } else {
+            self.entries.fetch_sub(1, Ordering::Relaxed);
         }
         state
     }
@@ -115,9 +120,8 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
     ///
     /// Left to itself the map grows only when a long probe fails, which is when it is over nine
     /// tenths full: look-ups of a million keys then take ten times as long.
-    fn grow_ahead(&self, guard: &Guard<'_>) {
-        // Relaxed, here and below: an estimate; the exchange only picks one thread to grow.
-        let entries = self.entries.fetch_add(1, Ordering::Relaxed) + 1;
+    fn grow_ahead(&self, entries: usize, guard: &Guard<'_>) {
+        // Relaxed: an estimate; the exchange only picks one thread to grow.
         let table = self.table.load(Ordering::Relaxed);
         if entries <= table / 2 {
             return;

@@ -10,6 +10,7 @@ pub(crate) use imp::*;
 mod imp {
     pub(crate) use crossbeam_utils::Backoff;
     pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
+    pub(crate) use std::thread_local;
 
     use papaya::{Equivalent, HashMap};
     use std::hash::{BuildHasher, Hash};
@@ -101,6 +102,7 @@ mod imp {
 #[cfg(all(test, feature = "loom"))]
 mod imp {
     pub(crate) use loom::sync::{Mutex, MutexGuard, atomic};
+    pub(crate) use loom::thread_local;
 
     use loom::sync::Arc;
     use papaya::Equivalent;

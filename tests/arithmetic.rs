@@ -57,7 +57,7 @@ fn time_of_full(limit: Limit, taken: u128) -> u128 {
 
 fn retry_after(decision: &Decision) -> Option<u64> {
     match decision.verdict() {
-        Verdict::Denied { retry_after } => Some(retry_after),
+        Verdict::Denied { retry_after } => Some(retry_after.as_nanos() as u64),
         Verdict::Allowed | Verdict::Never => None,
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tollgate::AnyAlgorithm;
 
+use crate::clock::Clock;
 use crate::figures::Figures;
 use crate::tiers::Tiers;
 
@@ -114,7 +115,7 @@ impl Check {
             .iter()
             .zip([59_000_000_000, 60_500_000_000])
         {
-            let name = format!("boundary, {} s", at as f64 / 1e9);
+            let name = format!("boundary, {}", Clock(at));
             self.same(&format!("{name}: clock"), volley.at, at);
             self.same(&format!("{name}: sent"), volley.sent, 100);
             self.same(&format!("{name}: allowed"), volley.allowed, 100);
@@ -133,7 +134,7 @@ impl Check {
         self.same("eviction: keys at first", eviction.tracked, 1_000_000);
         let expected = [(500_000_000, 0, 1_000_000), (1_500_000_000, 1_000_000, 0)];
         for (sweep, (at, evicted, tracked)) in eviction.sweeps.iter().zip(expected) {
-            let name = format!("eviction, {} s", at as f64 / 1e9);
+            let name = format!("eviction, {}", Clock(at));
             self.same(&format!("{name}: clock"), sweep.at, at);
             self.same(&format!("{name}: forgotten"), sweep.evicted, evicted);
             self.same(&format!("{name}: keys in the map"), sweep.tracked, tracked);

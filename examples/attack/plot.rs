@@ -83,7 +83,7 @@ fn draw_panel(siege: &Siege, top: u64, panel: &DrawingArea<SVGBackend<'_>, Shift
         .light_line_style(TRANSPARENT)
         .axis_style(INK)
         .label_style(("sans-serif", 13).into_font().color(&INK))
-        .x_label_formatter(&|at| Clock(*at).to_string())
+        .x_label_formatter(&|at| format!("{:.0}", Clock(*at)))
         .draw()?;
 
     chart.draw_series(LineSeries::new(

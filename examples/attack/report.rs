@@ -1,14 +1,17 @@
-//! The figures as tables.
+//! The figures as tables, and under each what to conclude from it.
+//!
+//! The numbers in those sentences are counted or worked out from the limits, as those above are.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::figures::Figures;
+use crate::siege::{self, Siege};
 use crate::stampede::{self, Stampede};
 use crate::table::{Table, grouped};
 use crate::tiers::{self, Tiers};
-use crate::{boundary, burst, eviction, siege};
+use crate::{boundary, burst, eviction};
 
 /// Writes every table to `out`.
 ///
@@ -27,7 +30,7 @@ pub fn write(figures: &Figures, out: &mut impl Write) -> io::Result<()> {
 fn sieges(figures: &Figures) -> Table<4> {
     let mut table = Table::new(
         format!(
-            "{}: one client tries every {} for {}, from {} on the clock",
+            "{}: one client tries every {} for {}, from {} on",
             siege::LIMIT,
             span(siege::EVERY),
             span(siege::LENGTH),
@@ -48,6 +51,33 @@ fn sieges(figures: &Figures) -> Table<4> {
             grouped(siege.trailing.most()),
         ]);
     }
+    let period = siege::LIMIT.period_ns();
+    let (from, to) = (siege::START, siege::START + siege::LENGTH - 1);
+    let keeps = |siege: &&Siege| siege.trailing.most() <= siege::LIMIT.permits();
+    let keeping: Vec<_> = figures
+        .sieges
+        .iter()
+        .filter(keeps)
+        .map(|siege| siege.algorithm.name())
+        .collect();
+    table.conclude(format!(
+        "Of these, {} within the limit in any {period}. fixed-window gives {permits} in each of the \
+         {windows} windows of the clock that the siege touches; as it begins {into} into the first, \
+         so that windows are cut, the permits of two fall within {period}. sliding-counter takes the \
+         last window's permits as spread evenly over it, and so forgets some before they are \
+         {period} old. token-bucket gives {burst} at once and then a permit every {refill}.",
+        match &keeping[..] {
+            [] => "none stays".to_owned(),
+            [one] => format!("only {one} stays"),
+            several => format!("{} stay", several.join(", ")),
+        },
+        period = span(period),
+        permits = grouped(siege::LIMIT.permits()),
+        windows = to / period - from / period + 1,
+        into = span(from % period),
+        burst = grouped(siege::LIMIT.burst()),
+        refill = span(period / siege::LIMIT.permits()),
+    ));
     table
 }
 
@@ -74,6 +104,16 @@ fn bursts(figures: &Figures) -> Table<5> {
                 .map_or_else(String::new, |wait| format!("{wait:?}")),
         ]);
     }
+    let at_once = |request: &&burst::Request| {
+        let is_like = |first: &burst::Request| (request.at, request.key) == (first.at, first.key);
+        figures.burst.first().is_some_and(is_like) && request.decision.is_allowed()
+    };
+    table.conclude(format!(
+        "A key may spend its burst, {} permits, at one instant; then a permit comes back every {}, \
+         which is what a denied request is told to wait, and nobody else's permits are touched.",
+        figures.burst.iter().filter(at_once).count(),
+        span(burst::LIMIT.period_ns() / burst::LIMIT.permits()),
+    ));
     table
 }
 
@@ -92,6 +132,14 @@ fn boundaries(figures: &Figures) -> Table<3> {
             grouped(volley.allowed),
         ]);
     }
+    let [before, after] = figures.boundary;
+    table.conclude(format!(
+        "{} were allowed within {}, under a limit of {}: a window of the clock ended between them, \
+         and the next one starts from zero.",
+        grouped(before.allowed + after.allowed),
+        span(after.at - before.at),
+        boundary::LIMIT,
+    ));
     table
 }
 
@@ -104,7 +152,18 @@ fn both_tiers(figures: &Figures) -> Table<4> {
             span(tiers::EVERY),
             span(tiers::LENGTH)
         ),
-        ["limiter", "sent", "allowed", "in each second at first"],
+        [
+            "limiter",
+            "sent",
+            "allowed",
+            &format!(
+                "allowed in each of the first {} seconds",
+                match tiers::FIRST_SECONDS {
+                    6 => "six".to_owned(),
+                    other => other.to_string(),
+                }
+            ),
+        ],
     );
     let mut row = |name: &str, tiers: &Tiers| {
         table.row([
@@ -116,6 +175,15 @@ fn both_tiers(figures: &Figures) -> Table<4> {
     };
     row("all-of", &figures.all_of);
     row("two chained, minute first", &figures.chained);
+    table.conclude(format!(
+        "all-of spends from both limits or from neither. Chained are two limiters, {minute} asked \
+         first and {second} only if that allows: a request that {second} then denies has spent a \
+         permit of {minute} for nothing, and the client is allowed {} instead of {}.",
+        grouped(figures.chained.allowed),
+        grouped(figures.all_of.allowed),
+        minute = tiers::PER_MINUTE,
+        second = tiers::PER_SECOND,
+    ));
     table
 }
 
@@ -143,6 +211,15 @@ fn evictions(figures: &Figures) -> Table<4> {
             grouped(sweep.tracked),
         ]);
     }
+    let forgotten = eviction
+        .sweeps
+        .map(|sweep| format!("at {} {} were", Clock(sweep.at), grouped(sweep.evicted)));
+    table.conclude(format!(
+        "A key is forgotten only once it is as good as new, and a permit takes {} to come back: {} \
+         forgotten.",
+        span(eviction::LIMIT.period_ns() / eviction::LIMIT.permits()),
+        forgotten.join(", "),
+    ));
     table
 }
 
@@ -182,6 +259,20 @@ fn stampedes(figures: &Figures) -> Table<6> {
         row(algorithm.to_string(), stampede);
     }
     row("unsynchronised".to_owned(), &figures.unsynchronised);
+    let all = || figures.stampedes.iter().map(|(_, stampede)| stampede);
+    let fewest = all().map(Stampede::fewest).min().unwrap_or(0);
+    let most = all().map(Stampede::most).max().unwrap_or(0);
+    table.conclude(format!(
+        "The algorithms allow {} in every round, however the threads interleave, as each decision \
+         takes effect in one atomic step. unsynchronised is no algorithm of tollgate's but a plain \
+         read-then-write of a count, for contrast: threads that read the same count are all \
+         allowed, up to {} in a round.",
+        match fewest == most {
+            true => format!("exactly {}", grouped(most)),
+            false => format!("from {} to {}", grouped(fewest), grouped(most)),
+        },
+        grouped(figures.unsynchronised.most()),
+    ));
     table
 }
 

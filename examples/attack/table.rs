@@ -1,4 +1,4 @@
-//! Rows of text under a title, lined up.
+//! Rows of text under a title, lined up, and what to conclude from them.
 
 use std::fmt;
 
@@ -16,13 +16,19 @@ use std::fmt;
 ///     table.to_string(),
 ///     "5/s, two clients\n\n  key    allowed\n  ada          5\n  grace    1,000\n",
 /// );
+/// table.conclude("Grace asked more often.");
+/// assert!(table.to_string().ends_with("  grace    1,000\n\n  Grace asked more often.\n"));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Table<const N: usize> {
     title: String,
     head: [String; N],
     rows: Vec<[String; N]>,
+    conclusion: String,
 }
+
+/// A conclusion is broken into lines of at most so many characters.
+const LINE: usize = 98;
 
 impl<const N: usize> Table<N> {
     /// A table without rows.
@@ -31,12 +37,18 @@ impl<const N: usize> Table<N> {
             title: title.into(),
             head: head.map(str::to_owned),
             rows: Vec::new(),
+            conclusion: String::new(),
         }
     }
 
     /// Adds a row.
     pub fn row<T: ToString>(&mut self, cells: [T; N]) {
         self.rows.push(cells.map(|cell| cell.to_string()));
+    }
+
+    /// Says in a sentence, below the rows, what they show.
+    pub fn conclude(&mut self, sentence: impl Into<String>) {
+        self.conclusion = sentence.into();
     }
 
     fn lines(&self) -> impl Iterator<Item = &[String; N]> {
@@ -74,7 +86,20 @@ impl<const N: usize> fmt::Display for Table<N> {
             }
             writeln!(f, "{}", line.trim_end())?;
         }
-        Ok(())
+        if self.conclusion.is_empty() {
+            return Ok(());
+        }
+        writeln!(f)?;
+        let mut line = String::new();
+        for word in self.conclusion.split(' ') {
+            if line.chars().count() + 1 + word.chars().count() > LINE {
+                writeln!(f, " {line}")?;
+                line.clear();
+            }
+            line += " ";
+            line += word;
+        }
+        writeln!(f, " {line}")
     }
 }
 

@@ -1,8 +1,10 @@
 //! The arguments.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::builder::{EnumValueParser, PathBufValueParser, PossibleValue, TypedValueParser};
+use clap::{Arg, Command, Parser, ValueEnum};
 use tollgate::{AnyAlgorithm, Limit};
 use tollgate_replay::access_log::Layout;
 use tollgate_replay::{Choice, KeyKind};
@@ -19,12 +21,13 @@ pub(crate) struct Arguments {
     pub files: Vec<PathBuf>,
 
     /// What to allow, like 60/min, 5/s, '2/s burst 20' or 100/10min. Given several times, every
-    /// request needs a permit of each, all or none: token buckets together
+    /// request needs a permit of each, all or none: the algorithm all-of
     #[arg(long, value_name = "LIMIT", default_value = "60/min")]
     pub limit: Vec<Limit>,
 
-    /// How to count
-    #[arg(long, value_enum, default_value_t = Algorithm::All)]
+    /// How to count. Several limits mean all-of (`AllOf`), also with token-bucket or all, as no
+    /// other algorithm takes more than one. The names in JSON (`gcra`, `fixed_window`) will do, too
+    #[arg(long, value_parser = AlgorithmParser, default_value = "all")]
     pub algorithm: Algorithm,
 
     /// Whom a request is counted against
@@ -36,16 +39,16 @@ pub(crate) struct Arguments {
     pub top: usize,
 
     /// Show the peaks of the keys, and what a ladder of limits with the same period would have
-    /// denied, to choose one by
-    #[arg(long, conflicts_with = "json")]
+    /// denied, to choose one by. With --json, under "suggest" of each log
+    #[arg(long)]
     pub suggest: bool,
 
     /// Print JSON instead of tables: {"logs":{FILE:{"lines":N,"results":{NAME:{..}}}}}
     #[arg(long)]
     pub json: bool,
 
-    /// Draw what was allowed and denied over time
-    #[arg(long, value_name = "FILE.svg")]
+    /// Draw what was allowed and denied over time, as SVG
+    #[arg(long, value_name = "FILE.svg", value_parser = svg_file())]
     pub plot: Option<PathBuf>,
 
     /// Replay all files as one log: the pieces of a rotated log, or the logs of several servers
@@ -90,7 +93,9 @@ pub(crate) enum Algorithm {
     SlidingLog,
     /// This period's count and a share of the last one's
     SlidingCounter,
-    /// Each that can keep the limit
+    /// Token buckets, one for each limit, that spend from all or from none
+    AllOf,
+    /// Each of the first four that can keep the limit
     All,
 }
 
@@ -101,14 +106,49 @@ impl Algorithm {
             Self::FixedWindow => Choice::One(AnyAlgorithm::FixedWindow),
             Self::SlidingLog => Choice::One(AnyAlgorithm::SlidingLog),
             Self::SlidingCounter => Choice::One(AnyAlgorithm::SlidingCounter),
+            Self::AllOf => Choice::One(AnyAlgorithm::AllOf),
             Self::All => Choice::All,
         }
     }
 }
 
+/// Takes names however [`AnyAlgorithm`] takes them: with `_` for `-`, and in capitals.
+#[derive(Clone, Copy, Debug)]
+struct AlgorithmParser;
+
+impl TypedValueParser for AlgorithmParser {
+    type Value = Algorithm;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Algorithm, clap::Error> {
+        let name = value.to_string_lossy();
+        let name = name.trim().replace('_', "-").to_ascii_lowercase();
+        EnumValueParser::new().parse_ref(command, argument, OsStr::new(&name))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let variants = Algorithm::value_variants().iter();
+        Some(Box::new(variants.filter_map(ValueEnum::to_possible_value)))
+    }
+}
+
+/// A file that does not pretend to be anything but an SVG.
+fn svg_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.extension() {
+        Some(other) if !other.eq_ignore_ascii_case("svg") => {
+            Err("plots are SVG: use a name in .svg")
+        }
+        _ => Ok(path),
+    })
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Key {
-    /// The address or host name that asked
+    /// The address or host name that asked; IPv4 within IPv6 (`::ffff:192.0.2.1`) counts as IPv4
     Client,
     /// The same, but of IPv6 only the /64 network
     Prefix64,
@@ -160,6 +200,12 @@ mod tests {
             ),
             ("--algorithm|sliding-log", "sliding_log 60/min"),
             ("--algorithm|sliding-counter", "sliding_counter 60/min"),
+            ("--algorithm|fixed_window", "fixed_window 60/min"),
+            ("--algorithm|all-of", "all_of gcra 60/min"),
+            (
+                "--limit|5/s|--limit|9/min|--algorithm|all_of",
+                "all_of gcra 5/s + gcra 9/min",
+            ),
             (
                 "--limit|5/s|--limit|100/10min",
                 "all_of gcra 5/s + gcra 100/10min",
@@ -171,9 +217,32 @@ mod tests {
         ] {
             assert_eq!(names(arguments), [expected], "{arguments}");
         }
+        for algorithm in AnyAlgorithm::ALL {
+            let name = algorithm.name();
+            for name in [name.replace('-', "_"), format!(" {}", name.to_uppercase())] {
+                assert_eq!(name.parse(), Ok(algorithm));
+                let arguments = Arguments::try_parse_from(["replay", "--algorithm", &name]);
+                let choice = arguments.unwrap().algorithm.choice();
+                assert_eq!(choice, Choice::One(algorithm));
+            }
+        }
         assert_eq!(
             names("--limit|60/min|--algorithm|all").join(", "),
             "gcra 60/min, fixed_window 60/min, sliding_log 60/min, sliding_counter 60/min"
         );
+    }
+
+    #[test]
+    fn a_plot_may_not_go_by_the_name_of_another_format() {
+        let plot = |file| Arguments::try_parse_from(["replay", "--plot", file]);
+        for file in ["plot.png", "plot.svg.gz"] {
+            let error = plot(file).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            let error = error.to_string();
+            assert!(error.contains(file) && error.contains(".svg"), "{error}");
+        }
+        for file in ["plot.svg", "PLOT.SVG", "v1.2/plot"] {
+            assert_eq!(plot(file).unwrap().plot, Some(file.into()));
+        }
     }
 }

@@ -16,7 +16,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use tollgate_replay::input::Source;
 use tollgate_replay::{
-    Log, LogBuilder, Replayed, Trial, made_up, replay, suggest, to_json, trials,
+    Log, LogBuilder, Replayed, Suggestion, Trial, made_up, replay, suggest, suggestion_to_json,
+    to_json, trials,
 };
 
 use crate::cli::Arguments;
@@ -49,21 +50,35 @@ fn answer(arguments: &Arguments) -> Result<String, Box<dyn Error>> {
     for (name, log) in &logs {
         warn_about(name, log);
     }
+    if logs.iter().all(|(_, log)| log.requests().is_empty()) {
+        return Err("no line is a log line, Common or Combined".into());
+    }
     let all = replay_each(logs, &possible)?;
 
     if let Some(path) = &arguments.plot {
         let svg = plot::draw(&all)?;
         std::fs::write(path, svg)
             .map_err(|why| format!("cannot write {}: {why}", path.display()))?;
+        note(&format!("wrote {}", path.display()));
     }
     let mut text = String::new();
     if arguments.json {
-        writeln!(text, "{:#}", to_json(&all, arguments.top))?;
+        let mut json = to_json(&all, arguments.top);
+        if arguments.suggest {
+            for replayed in &all {
+                let suggestions = suggestions(arguments, &replayed.log)?;
+                let suggestions: Vec<_> = suggestions.iter().map(suggestion_to_json).collect();
+                json["logs"][&replayed.name]["suggest"] = suggestions.into();
+            }
+        }
+        writeln!(text, "{json:#}")?;
     } else {
         for replayed in &all {
             write!(text, "{}", replayed.report(arguments.top))?;
             if arguments.suggest {
-                write_suggestions(&mut text, arguments, &replayed.log)?;
+                for suggestion in suggestions(arguments, &replayed.log)? {
+                    write!(text, "{suggestion}")?;
+                }
             }
         }
     }
@@ -123,7 +138,9 @@ fn warn_about(name: &str, log: &Log) {
     }
     let more = log.rejected() - log.first_rejected().len() as u64;
     if more > 0 {
-        note(&format!("{name}: and {more} more that are no log lines"));
+        note(&format!(
+            "{name}: and {more} more lines that are not log lines"
+        ));
     }
     if let Some((first, last)) = log.span()
         && last - first > 30 * YEAR_NS
@@ -157,11 +174,9 @@ fn replay_each(
     Ok(all)
 }
 
-fn write_suggestions(
-    text: &mut String,
-    arguments: &Arguments,
-    log: &Log,
-) -> Result<(), Box<dyn Error>> {
+/// One for each period among the limits.
+fn suggestions(arguments: &Arguments, log: &Log) -> Result<Vec<Suggestion>, Box<dyn Error>> {
+    let mut suggestions = Vec::new();
     for (position, limit) in arguments.limit.iter().enumerate() {
         let period = limit.period();
         if arguments.limit[..position]
@@ -177,9 +192,9 @@ fn write_suggestions(
                 .get_or_insert_with(|| Progress::of_replaying(all))
                 .advance(more);
         })?;
-        write!(text, "{suggestion}")?;
+        suggestions.push(suggestion);
     }
-    Ok(())
+    Ok(suggestions)
 }
 
 /// Prints to standard output. Nobody reading on (`| head`) is no failure.
@@ -307,6 +322,35 @@ mod tests {
         let fixed = [&burst[..], &["--algorithm", "fixed-window"]].concat();
         let error = try_answer(&fixed).unwrap_err().to_string();
         assert_eq!(error, "no algorithm is left to try");
+    }
+
+    #[test]
+    fn files_without_a_log_line_are_an_error_unless_another_has_one() {
+        let folder = Folder::new("no-lines");
+        let empty = folder.write("empty.log", b"");
+        let other = folder.write("other.csv", b"a,b\n1,2\n");
+        let log = folder.write("access.log", line(0).as_bytes());
+        for files in [&[&*empty][..], &[&other, "--json"], &[&empty, &other]] {
+            let error = try_answer(files).unwrap_err().to_string();
+            assert_eq!(error, "no line is a log line, Common or Combined");
+        }
+        let text = try_answer(&[&empty, &log]).unwrap();
+        assert!(text.starts_with("empty.log: 0 requests"), "{text}");
+    }
+
+    #[test]
+    fn a_suggestion_stands_beside_the_results() {
+        let folder = Folder::new("suggest");
+        let log = folder.write("access.log", (line(0) + &line(1)).as_bytes());
+        let found = json(&[&log, "--limit", "1/min", "--suggest"]);
+        let suggest = &found["access.log"]["suggest"];
+        assert_eq!(suggest[0]["period"], "min");
+        assert_eq!(suggest[0]["peaks"]["highest"], 2);
+        let first = &suggest[0]["ladder"][0];
+        assert_eq!(first["limit"], "1/min");
+        assert_eq!(first["results"]["gcra"]["denied"], 1);
+        assert_eq!(first["results"]["gcra"]["keys_denied"], 1);
+        assert!(json(&[&log])["access.log"].get("suggest").is_none());
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use super::seqlock::{SeqLock, Version, get, set};
 use super::token_bucket::Bucket;
 use super::{Algorithm, Gone, Reading};
-use crate::decision::{Decision, Standing, Verdict};
+use crate::decision::{Decision, NEVER, Standing};
 use crate::error::LimitError;
 use crate::limit::Limit;
 use crate::sync::atomic::AtomicU64;
@@ -118,7 +118,8 @@ enum Intent {
 
 /// Gathers the answer of the whole list from the answers of its limits.
 struct Gathered {
-    verdict: Verdict,
+    /// The longest wait of the limits that refuse.
+    wait: u64,
     decided: usize,
     fewest: usize,
     standing: Standing,
@@ -127,7 +128,7 @@ struct Gathered {
 impl Gathered {
     fn new() -> Self {
         Self {
-            verdict: Verdict::Allowed,
+            wait: 0,
             decided: 0,
             fewest: 0,
             standing: Standing {
@@ -139,9 +140,9 @@ impl Gathered {
     }
 
     #[inline]
-    fn add(&mut self, index: usize, verdict: Verdict, own: Standing) {
-        if waits_longer(verdict, self.verdict) {
-            self.verdict = verdict;
+    fn add(&mut self, index: usize, wait: u64, own: Standing) {
+        if wait > self.wait {
+            self.wait = wait;
             self.decided = index;
         }
         let all = &mut self.standing;
@@ -157,26 +158,17 @@ impl Gathered {
 
     #[inline]
     fn decision(mut self, capacity: u64, cost: u64, at: Reading) -> Decision {
-        let limit = match self.verdict {
-            Verdict::Allowed => self.fewest,
-            Verdict::Denied { .. } | Verdict::Never => self.decided,
+        let limit = if self.wait == 0 {
+            self.fewest
+        } else {
+            self.decided
         };
         if self.standing.remaining == capacity {
             self.standing.next_permit_after = 0;
         }
         // A list of more than 2^32 limits does not fit in memory.
-        Decision::new(self.verdict, limit as u32, cost, at.now(), self.standing)
+        Decision::after(self.wait, limit as u32, cost, at.now(), self.standing)
     }
-}
-
-/// Whether `one` refuses for longer than `other`.
-fn waits_longer(one: Verdict, other: Verdict) -> bool {
-    let wait = |verdict| match verdict {
-        Verdict::Allowed => (0, 0),
-        Verdict::Denied { retry_after } => (1, retry_after),
-        Verdict::Never => (2, 0),
-    };
-    wait(one) > wait(other)
 }
 
 impl Buckets {
@@ -204,21 +196,19 @@ impl Buckets {
             } else {
                 full
             };
-            let verdict = if admitted || cost == 0 {
-                Verdict::Allowed
+            let wait = if admitted || cost == 0 {
+                0
             } else if cost > bucket.burst() {
-                Verdict::Never
+                NEVER
             } else if bucket.spend(full, at, cost).is_some() {
-                Verdict::Allowed
+                0
             } else {
-                Verdict::Denied {
-                    retry_after: bucket.retry_after(full, at, cost),
-                }
+                bucket.retry_after(full, at, cost).min(NEVER - 1)
             };
             let own = bucket.standing(after, at);
-            gathered.add(index, verdict, own);
+            gathered.add(index, wait, own);
             if let Some(slot) = each.get_mut(index) {
-                *slot = Decision::new(verdict, index as u32, cost, at.now(), own);
+                *slot = Decision::after(wait, index as u32, cost, at.now(), own);
             }
         }
         (gathered.decision(self.capacity, cost, at), spends)
@@ -304,15 +294,12 @@ impl Algorithm for AllOf {
     }
 
     fn refund(rule: &Buckets, state: &Fulls, at: Reading, decision: &Decision) -> Result<(), Gone> {
-        if decision.verdict() != Verdict::Allowed || decision.cost() == 0 {
-            return Ok(());
-        }
         state.0.update(
             |_| ((), true),
             |words| {
                 for (index, bucket) in rule.buckets.iter().enumerate() {
                     let word = words.at(index);
-                    set(word, bucket.refund(get(word), at, decision.cost()));
+                    set(word, bucket.refund(get(word), at, decision.spent()));
                 }
             },
         )

@@ -150,7 +150,7 @@ impl OneWord for FixedWindow {
     type Rule = Window;
 
     fn rule(&self, limits: &[Limit]) -> Result<Window, LimitError> {
-        Window::new(&single_without_burst("fixed window", limits)?)
+        Window::new(&single_without_burst("a fixed window", limits)?)
     }
 
     #[inline]
@@ -193,7 +193,7 @@ impl OneWord for FixedWindow {
         {
             return word;
         }
-        rule.pack(index, count.saturating_sub(decision.cost()))
+        rule.pack(index, count.saturating_sub(decision.spent()))
     }
 
     fn convert(rule: &Window, word: u64, at: Reading, to: &Window) -> u64 {

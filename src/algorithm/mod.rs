@@ -41,7 +41,7 @@ pub use sliding_counter::SlidingCounter;
 pub use sliding_log::SlidingLog;
 pub use token_bucket::{Gcra, TokenBucket};
 
-use crate::decision::{Decision, Standing, Verdict};
+use crate::decision::{Decision, NEVER, Standing};
 use crate::error::LimitError;
 use crate::limit::Limit;
 use std::fmt;
@@ -196,7 +196,8 @@ pub trait Algorithm: Sized + Send + Sync + 'static {
         Ok((decision, fill_one(each, decision)))
     }
 
-    /// Gives back what an allowed decision spent, and never more.
+    /// Gives back what a decision [spent](Decision::spent), and never more. Called only where that
+    /// is something.
     ///
     /// # Errors
     ///
@@ -300,10 +301,7 @@ fn single(algorithm: &'static str, limits: &[Limit]) -> Result<Limit, LimitError
 /// has to wait: `Some(0)` not at all, `None` for ever.
 #[inline]
 fn answer(retry_after: Option<u64>, cost: u64, reading: u64, standing: Standing) -> Decision {
-    let verdict = match retry_after {
-        Some(0) => Verdict::Allowed,
-        Some(retry_after) => Verdict::Denied { retry_after },
-        None => Verdict::Never,
-    };
-    Decision::new(verdict, 0, cost, reading, standing)
+    // A wait that is too long to be told is not for ever.
+    let wait = retry_after.map_or(NEVER, |wait| wait.min(NEVER - 1));
+    Decision::after(wait, 0, cost, reading, standing)
 }

@@ -12,7 +12,7 @@
 //! state idle. `loom_tests::evict::*::a_mark…` fails when the mark is Relaxed, or the fence missing.
 
 use super::{Algorithm, Gone, Reading, answer};
-use crate::decision::{Decision, Standing, Verdict};
+use crate::decision::{Decision, Standing};
 use crate::error::LimitError;
 use crate::limit::Limit;
 use crate::sync::Backoff;
@@ -68,7 +68,7 @@ const MOVING: u64 = u64::MAX - 1;
 ///         if used == 0 { 0 } else { u64::MAX }
 ///     }
 ///     fn refund(_: &u64, used: u64, _: Reading, decision: &Decision) -> u64 {
-///         used.saturating_sub(decision.cost())
+///         used.saturating_sub(decision.spent())
 ///     }
 ///     fn convert(_: &u64, used: u64, _: Reading, to: &u64) -> u64 {
 ///         used.min(*to)
@@ -284,9 +284,6 @@ impl<W: OneWord> Algorithm for W {
     }
 
     fn refund(rule: &W::Rule, state: &Word, at: Reading, decision: &Decision) -> Result<(), Gone> {
-        if decision.verdict() != Verdict::Allowed || decision.cost() == 0 {
-            return Ok(());
-        }
         let refunded = |word| {
             let next = W::refund(rule, word, at, decision);
             (next != word).then_some(next)

@@ -19,7 +19,7 @@
 use super::divider::Divider;
 use super::seqlock::{SeqLock, Version, get, set};
 use super::{Algorithm, Gone, Reading, answer, single_without_burst};
-use crate::decision::{Decision, Standing, Verdict};
+use crate::decision::{Decision, Standing};
 use crate::error::LimitError;
 use crate::limit::Limit;
 use crate::sync::atomic::AtomicU64;
@@ -253,7 +253,7 @@ impl Algorithm for SlidingCounter {
     type Held = Version;
 
     fn rule(&self, limits: &[Limit]) -> Result<Rule, LimitError> {
-        single_without_burst("sliding counter", limits).map(|limit| Rule::new(&limit))
+        single_without_burst("a sliding counter", limits).map(|limit| Rule::new(&limit))
     }
 
     #[inline]
@@ -296,15 +296,12 @@ impl Algorithm for SlidingCounter {
     }
 
     fn refund(rule: &Rule, state: &Counts, _: Reading, decision: &Decision) -> Result<(), Gone> {
-        if decision.verdict() != Verdict::Allowed || decision.cost() == 0 {
-            return Ok(());
-        }
         let (spent_in, _) = rule.period.divide(decision.reading());
         state.0.update(
             |words| ((), count_of(words, spent_in).is_some()),
             |words| {
                 if let Some(count) = count_of(words, spent_in) {
-                    set(count, get(count).saturating_sub(decision.cost()));
+                    set(count, get(count).saturating_sub(decision.spent()));
                 }
             },
         )

@@ -17,7 +17,7 @@
 mod ring;
 
 use super::{Algorithm, Gone, Reading, answer, single_without_burst};
-use crate::decision::{Decision, Standing, Verdict};
+use crate::decision::{Decision, Standing};
 use crate::error::LimitError;
 use crate::limit::Limit;
 use crate::sync::{Mutex, MutexGuard};
@@ -163,7 +163,7 @@ impl Algorithm for SlidingLog {
     type Held = ();
 
     fn rule(&self, limits: &[Limit]) -> Result<Rule, LimitError> {
-        let limit = single_without_burst("sliding log", limits)?;
+        let limit = single_without_burst("a sliding log", limits)?;
         Ok(Rule {
             permits: limit.permits(),
             period: limit.period_ns(),
@@ -215,10 +215,8 @@ impl Algorithm for SlidingLog {
     }
 
     fn refund(_: &Rule, state: &Log, _: Reading, decision: &Decision) -> Result<(), Gone> {
-        let mut entries = state.live()?;
-        if decision.verdict() == Verdict::Allowed {
-            entries.ring.take_back(decision.reading(), decision.cost());
-        }
+        let ring = &mut state.live()?.ring;
+        ring.take_back(decision.reading(), decision.spent());
         Ok(())
     }
 

@@ -185,7 +185,7 @@ impl OneWord for TokenBucket {
     type Rule = Bucket;
 
     fn rule(&self, limits: &[Limit]) -> Result<Bucket, LimitError> {
-        Bucket::new(&single("token bucket", limits)?)
+        Bucket::new(&single("a token bucket", limits)?)
     }
 
     #[inline]
@@ -219,7 +219,7 @@ impl OneWord for TokenBucket {
     }
 
     fn refund(rule: &Bucket, full: u64, at: Reading, decision: &Decision) -> u64 {
-        rule.refund(full, at, decision.cost())
+        rule.refund(full, at, decision.spent())
     }
 
     fn convert(rule: &Bucket, full: u64, at: Reading, to: &Bucket) -> u64 {

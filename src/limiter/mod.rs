@@ -75,6 +75,27 @@ where
     start: u64,
 }
 
+/// A limiter whose limits come from a function of the key: what
+/// [`by_plan`](RateLimiter::by_plan) builds, unless another hasher is chosen.
+///
+/// # Examples
+///
+/// ```
+/// use tollgate::{Algorithm, Limit, RateLimiter, TieredLimiter, TokenBucket};
+///
+/// struct Service {
+///     limiter: TieredLimiter<String>,
+/// }
+///
+/// let plan = TokenBucket.plan(Limit::per_minute(60))?;
+/// let service = Service {
+///     limiter: RateLimiter::<String>::by_plan(move |_| plan.clone()).build()?,
+/// };
+/// assert_eq!(service.limiter.try_acquire("ada").remaining(), 59);
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+pub type TieredLimiter<K, A = TokenBucket, T = TscTicker> = RateLimiter<K, A, T, PerKey>;
+
 /// What the map holds for a key.
 struct Tracked<A: Algorithm, L: LimitSource> {
     own: L::Own<A>,
@@ -237,13 +258,17 @@ where
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
-        self.decide(key, cost, Q::to_owned, |rule, state, at, spends| {
+        let (decision, limits) = self.decide(key, cost, Q::to_owned, |rule, state, at, spends| {
             if spends {
                 A::try_acquire_each(rule, state, at, cost, each)
             } else {
                 A::peek_each(rule, state, at, cost, each)
             }
-        })
+        });
+        if decision.is_denied() {
+            unspent(each, limits);
+        }
+        (decision, limits)
     }
 
     /// Answers what [`try_acquire`](Self::try_acquire) would, and changes nothing: nothing is
@@ -290,6 +315,7 @@ where
         Q: Hash + Equivalent<K> + ?Sized,
     {
         self.look(key, make, |rule, state, at| A::peek(rule, state, at, cost))
+            .unspent()
     }
 
     /// Answers what [`try_acquire_each`](Self::try_acquire_each) would, and changes nothing but
@@ -298,17 +324,19 @@ where
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
-        self.look(key, Q::to_owned, |rule, state, at| {
+        let (decision, limits) = self.look(key, Q::to_owned, |rule, state, at| {
             A::peek_each(rule, state, at, cost, each)
-        })
+        });
+        unspent(each, limits);
+        (decision.unspent(), limits)
     }
 
     /// Gives back what an allowed decision for `key` spent, for a request that then did not happen.
     ///
     /// It gives back at most what that decision spent, and never makes a key fuller than full; a
-    /// permit that has come back by itself meanwhile is not given twice. A decision that was
-    /// denied, or a peek's cost of 0, gives back nothing. Refunding one decision twice, or a peek,
-    /// is the caller's mistake.
+    /// permit that has come back by itself meanwhile is not given twice. A decision that spent
+    /// nothing, being denied or a peek, gives back nothing. Refunding one decision twice is the
+    /// caller's mistake.
     ///
     /// # Examples
     ///
@@ -325,6 +353,9 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
+        if decision.spent() == 0 {
+            return;
+        }
         let guard = self.store.guard();
         // A key that is gone was full.
         let _ = self.on_state(key, &guard, |rule, state, at| {
@@ -394,6 +425,13 @@ where
     /// How many keys have a state. An estimate while other threads begin and evict keys.
     pub fn tracked_keys(&self) -> usize {
         self.store.len()
+    }
+}
+
+/// Marks each limit's own answer as that of a request that spent nothing.
+fn unspent(each: &mut [Decision], limits: usize) {
+    for own in each.iter_mut().take(limits) {
+        *own = own.unspent();
     }
 }
 

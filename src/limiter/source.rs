@@ -19,6 +19,8 @@
 use crate::algorithm::{Algorithm, Limits, Plan};
 use crate::error::LimitError;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::thread_local;
+use std::cell::Cell;
 use std::fmt;
 
 /// One limit for all keys: the marker that a limiter built with
@@ -110,9 +112,10 @@ impl LimitSource for PerKey {
         // Acquire: pairs with the Release in `count_refresh`. Whoever sees the count sees the
         // change of limits that it was for.
         let count = source.refreshes.load(Ordering::Acquire);
+        let (plan, counted) = source.resolve(key);
         OwnPlan {
-            plan: (source.plan)(key),
-            mark: AtomicU64::new(count | UNCONFIRMED),
+            plan,
+            mark: AtomicU64::new((count + counted) | UNCONFIRMED),
         }
     }
 
@@ -148,6 +151,13 @@ pub struct PlanByKey<K, A: Algorithm> {
     refreshes: AtomicU64,
 }
 
+thread_local! {
+    /// Whose function runs on this thread, by address, and how many refreshes of that same limiter
+    /// it has asked for. The plan that it then returns has missed none of those.
+    #[allow(clippy::missing_const_for_thread_local)] // Loom's has no const.
+    static RUNNING: Cell<(usize, u64)> = Cell::new((0, 0));
+}
+
 /// Called for a key's first request and by a refresh, never for a check of a key that is present.
 type PlanFn<K, A> = Box<dyn Fn(&K) -> Plan<A> + Send + Sync>;
 
@@ -159,8 +169,38 @@ impl<K, A: Algorithm> PlanByKey<K, A> {
         }
     }
 
+    fn address(&self) -> usize {
+        let this: *const Self = self;
+        this.addr()
+    }
+
+    /// Runs the function, and tells how many refreshes it has counted itself.
+    fn resolve(&self, key: &K) -> (Plan<A>, u64) {
+        struct Outer((usize, u64));
+        impl Drop for Outer {
+            fn drop(&mut self) {
+                RUNNING.with(|running| {
+                    let (inner, counted) = running.get();
+                    let (source, before) = self.0;
+                    let counted = if inner == source { counted } else { 0 };
+                    running.set((source, before + counted));
+                });
+            }
+        }
+        let outer = RUNNING.with(|running| running.replace((self.address(), 0)));
+        let _outer = Outer(outer);
+        let plan = (self.plan)(key);
+        (plan, RUNNING.with(Cell::get).1)
+    }
+
     /// Counts a refresh, before anything is looked up or resolved for it. Returns its number.
     pub(super) fn count_refresh(&self) -> u64 {
+        RUNNING.with(|running| {
+            let (source, counted) = running.get();
+            if source == self.address() {
+                running.set((source, counted + 1));
+            }
+        });
         // Release: pairs with the Acquire in `begin`.
         let number = self.refreshes.fetch_add(1, Ordering::Release) + 1;
         // SeqCst: see `# Orderings`.

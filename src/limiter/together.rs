@@ -11,7 +11,7 @@
 
 use super::{LimitSource, RateLimiter, UnkeyedLimiter};
 use crate::algorithm::Algorithm;
-use crate::decision::{Decision, Standing, Verdict};
+use crate::decision::{Decision, Standing};
 use crate::ticker::Ticker;
 use papaya::Equivalent;
 use std::collections::hash_map::RandomState;
@@ -316,30 +316,27 @@ fn gather(parts: &[Decision], each: &mut [Decision]) -> Decision {
     for (slot, part) in each.iter_mut().zip(parts) {
         *slot = *part;
     }
-    let waits = |part: &Decision| match part.verdict() {
-        Verdict::Allowed => (0, 0),
-        Verdict::Denied { retry_after } => (1, retry_after),
-        Verdict::Never => (2, 0),
-    };
     let remaining = parts.iter().map(Decision::remaining).min();
     let is_fewest = |part: &&Decision| Some(part.remaining()) == remaining;
-    let longest = parts.iter().map(waits).max().unwrap_or((0, 0));
-    let decided = match longest {
-        (0, _) => parts.iter().position(|part| is_fewest(&part)),
-        longest => parts.iter().position(|part| waits(part) == longest),
+    let wait = parts.iter().map(Decision::wait).max().unwrap_or(0);
+    let decided = match wait {
+        0 => parts.iter().position(|part| is_fewest(&part)),
+        _ => parts.iter().position(|part| part.wait() == wait),
     };
     let decided = decided.unwrap_or(0);
-    let verdict = parts
-        .get(decided)
-        .map_or(Verdict::Allowed, Decision::verdict);
+    let mut fewest = parts
+        .iter()
+        .filter(is_fewest)
+        .map(|part| part.standing().next_permit_after);
+    // Where one of those with the fewest is full, there will never be more.
+    let next_permit_after = fewest
+        .try_fold(0, |longest: u64, next| {
+            (next > 0).then(|| longest.max(next))
+        })
+        .unwrap_or(0);
     let standing = Standing {
         remaining: remaining.unwrap_or(u64::MAX),
-        next_permit_after: parts
-            .iter()
-            .filter(is_fewest)
-            .map(|part| part.standing().next_permit_after)
-            .max()
-            .unwrap_or(0),
+        next_permit_after,
         reset_after: parts
             .iter()
             .map(|part| part.standing().reset_after)
@@ -351,14 +348,15 @@ fn gather(parts: &[Decision], each: &mut [Decision]) -> Decision {
         .fold(0_u64, |sum, part| sum.saturating_add(part.cost()));
     let reading = parts.iter().map(Decision::reading).max().unwrap_or(0);
     // A slice of more than 2^32 gates does not fit in memory.
-    Decision::new(verdict, decided as u32, cost, reading, standing)
+    // No single limiter gave it, so that none takes it back.
+    Decision::after(wait, decided as u32, cost, reading, standing).unspent()
 }
 
 /// Calls `work` with so many decisions to fill, without an allocation for a few.
 fn with_slots<R>(count: usize, work: impl FnOnce(&mut [Decision]) -> R) -> R {
     const FEW: usize = 8;
-    let blank = Decision::new(
-        Verdict::Allowed,
+    let blank = Decision::after(
+        0,
         0,
         0,
         0,

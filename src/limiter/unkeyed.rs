@@ -90,7 +90,12 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
         if cost == 0 || cost > A::capacity(rule) {
             return self.peek_each(cost, each);
         }
-        self.answer(|at| A::try_acquire_each(rule, &self.state, at, cost, each))
+        let (decision, limits) =
+            self.answer(|at| A::try_acquire_each(rule, &self.state, at, cost, each));
+        if decision.is_denied() {
+            super::unspent(each, limits);
+        }
+        (decision, limits)
     }
 
     /// Answers what [`try_acquire`](Self::try_acquire) would, and changes nothing.
@@ -101,18 +106,24 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
     /// Answers what [`try_acquire_n`](Self::try_acquire_n) would, and changes nothing.
     pub fn peek_n(&self, cost: u64) -> Decision {
         self.answer(|at| A::peek(self.plan.rule(), &self.state, at, cost))
+            .unspent()
     }
 
     /// Answers what [`try_acquire_each`](Self::try_acquire_each) would, and changes nothing but
     /// `each`.
     pub fn peek_each(&self, cost: u64, each: &mut [Decision]) -> (Decision, usize) {
-        self.answer(|at| A::peek_each(self.plan.rule(), &self.state, at, cost, each))
+        let (decision, limits) =
+            self.answer(|at| A::peek_each(self.plan.rule(), &self.state, at, cost, each));
+        super::unspent(each, limits);
+        (decision.unspent(), limits)
     }
 
     /// Gives back what an allowed decision spent. See
     /// [`RateLimiter::refund`](crate::RateLimiter::refund).
     pub fn refund(&self, decision: Decision) {
-        self.answer(|at| A::refund(self.plan.rule(), &self.state, at, &decision));
+        if decision.spent() > 0 {
+            self.answer(|at| A::refund(self.plan.rule(), &self.state, at, &decision));
+        }
     }
 
     /// Forgets what has been spent: all is as new.

@@ -254,7 +254,7 @@ impl Ask {
             (Answer::Allowed, Verdict::Allowed) | (Answer::Never, Verdict::Never) => {}
             (Answer::Denied(None), Verdict::Denied { .. }) => {}
             (Answer::Denied(Some(expected)), Verdict::Denied { retry_after })
-                if *expected == retry_after => {}
+                if u128::from(*expected) == retry_after.as_nanos() => {}
             (expected, _) => panic!("{place}: {expected:?} expected, {verdict:?} found"),
         }
         let standing = decision.standing();

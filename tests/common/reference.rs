@@ -27,6 +27,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::slice;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tollgate::{Decision, Limit, Standing, Verdict};
 
@@ -164,7 +165,7 @@ impl Reference {
         if !known && !spent {
             keys.remove(&key);
         }
-        answer
+        if spent { answer } else { unspent(answer) }
     }
 
     /// What [`try_acquire_each`](Self::try_acquire_each) would answer, with nothing spent.
@@ -179,12 +180,12 @@ impl Reference {
                 &fresh
             }
         };
-        answer(accounts, &verdicts(accounts, cost, now), cost, now)
+        unspent(answer(accounts, &verdicts(accounts, cost, now), cost, now))
     }
 
     pub fn refund(&self, key: u64, spent: Decision, now: u64) {
         let now = now.max(self.start);
-        if spent.is_denied() {
+        if spent.spent() == 0 {
             return;
         }
         if let Some(accounts) = self.lock().get_mut(&key) {
@@ -274,7 +275,9 @@ fn verdicts(accounts: &[Box<dyn Account>], cost: u64, now: u64) -> Vec<Verdict> 
             Verdict::Allowed
         } else {
             let retry_after = first_wait(|wait| account.admits(now, wait, cost));
-            Verdict::Denied { retry_after }
+            Verdict::Denied {
+                retry_after: Duration::from_nanos(retry_after),
+            }
         });
     }
     verdicts
@@ -389,4 +392,10 @@ fn first_wait(holds: impl Fn(u128) -> bool) -> u64 {
         }
     }
     long.try_into().unwrap_or(u64::MAX)
+}
+
+/// The same answers to a request that spent nothing.
+fn unspent((answer, each): (Decision, Vec<Decision>)) -> (Decision, Vec<Decision>) {
+    let each = each.into_iter().map(Decision::unspent).collect();
+    (answer.unspent(), each)
 }

@@ -54,6 +54,28 @@ fn a_row_of_the_table_shows_what_was_counted() {
 }
 
 #[test]
+fn a_sentence_under_a_table_says_what_was_counted() {
+    let mut figures = FIGURES.clone();
+    figures.boundary[1].allowed = 77;
+    figures.chained.allowed = 54;
+    figures.eviction.sweeps[0].evicted = 8;
+    figures.sieges.remove(1);
+    let mut out = Vec::new();
+    run(&Arguments::default(), &figures, &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    let words: Vec<_> = out.split_whitespace().collect();
+    let out = words.join(" ");
+    for sentence in [
+        "Of these, none stays within the limit in any 60s.",
+        "177 were allowed within 1.5s, under a limit of 100/min",
+        "the client is allowed 54 instead of 59.",
+        "at 0:00.5 8 were, at 0:01.5 1,000,000 were forgotten.",
+    ] {
+        assert!(out.contains(sentence), "{sentence}: {out}");
+    }
+}
+
+#[test]
 fn a_check_names_each_figure_that_differs() {
     let mut figures = FIGURES.clone();
     figures.boundary[1].allowed = 77;
@@ -64,8 +86,8 @@ fn a_check_names_each_figure_that_differs() {
         failure.to_string(),
         "not every figure is as it should be\n\
          \x20 siege, token-bucket: allowed is 600, not 599\n\
-         \x20 boundary, 60.5 s: allowed is 77, not 100\n\
-         \x20 eviction, 0.5 s: forgotten is 1, not 0"
+         \x20 boundary, 1:00.5: allowed is 77, not 100\n\
+         \x20 eviction, 0:00.5: forgotten is 1, not 0"
     );
 }
 

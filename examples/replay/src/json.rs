@@ -5,6 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::key::show_key;
 use crate::replay::Outcome;
 use crate::report::Replayed;
+use crate::suggest::Suggestion;
+use crate::trial::short_name;
 
 /// `{"logs":{FILE:{"lines":N,"results":{NAME:{"allowed":…}}}}}`, with the `top` keys that each trial
 /// denied most.
@@ -39,6 +41,42 @@ fn result(replayed: &Replayed, outcome: &Outcome, top: usize) -> Value {
         "keys": outcome.keys,
         "keys_denied": outcome.keys_denied.len(),
         "top_denied": top_denied,
+    })
+}
+
+/// `{"period":"min","keys":N,"requests":N,"peaks":{…},"ladder":[{"limit":"1/min","results":{…}}]}`:
+/// what the tables of a [`Suggestion`] show.
+pub fn suggestion_to_json(suggestion: &Suggestion) -> Value {
+    let ladder: Vec<Value> = suggestion
+        .rungs
+        .iter()
+        .map(|rung| {
+            let results: Map<String, Value> = suggestion
+                .algorithms
+                .iter()
+                .zip(&rung.touched)
+                .filter_map(|(algorithm, touched)| {
+                    let touched = (*touched)?;
+                    let result =
+                        json!({ "denied": touched.denied, "keys_denied": touched.keys_denied });
+                    Some((short_name(*algorithm).to_owned(), result))
+                })
+                .collect();
+            json!({ "limit": rung.limit.to_string(), "results": results })
+        })
+        .collect();
+    json!({
+        "period": suggestion.per(),
+        "keys": suggestion.peaks.len(),
+        "requests": suggestion.requests,
+        "peaks": {
+            "half": suggestion.quantile(500),
+            "90 %": suggestion.quantile(900),
+            "99 %": suggestion.quantile(990),
+            "99.9 %": suggestion.quantile(999),
+            "highest": suggestion.quantile(1000),
+        },
+        "ladder": ladder,
     })
 }
 

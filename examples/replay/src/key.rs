@@ -1,17 +1,18 @@
 //! Whom a request is counted against.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 use crate::access_log::Entry;
 
 /// Which part of a request is its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyKind {
-    /// The client, as the log has it.
+    /// The client, as the log has it. An IPv4 address that is written as IPv6
+    /// (`::ffff:192.0.2.1`) is the same key as the address itself.
     #[default]
     Client,
     /// The client, IPv6 addresses cut to their /64 network, which is what one customer gets.
-    /// IPv4 addresses stay whole, also where they are written as IPv6 (`::ffff:192.0.2.1`).
+    /// IPv4 addresses stay whole, also where they are written as IPv6.
     Prefix64,
     /// The target without its query; `-` where a request has none.
     Path,
@@ -46,7 +47,7 @@ impl KeyKind {
     pub fn write_key(self, entry: &Entry<'_>, key: &mut Vec<u8>) {
         key.clear();
         match self {
-            Self::Client => key.extend_from_slice(entry.client),
+            Self::Client => write_client(entry.client, key),
             Self::Prefix64 => write_prefix64(entry.client, key),
             Self::Path => key.extend_from_slice(match entry.target {
                 Some(target) => path(target),
@@ -56,7 +57,7 @@ impl KeyKind {
                 Some(user) => key.extend_from_slice(user),
                 None => {
                     key.extend_from_slice(b"-@");
-                    key.extend_from_slice(entry.client);
+                    write_client(entry.client, key);
                 }
             },
         }
@@ -96,18 +97,26 @@ fn escape(bytes: &[u8], shown: &mut String) {
     }
 }
 
+/// The client as it is written, unless that is IPv4 written as IPv6.
+fn write_client(client: &[u8], key: &mut Vec<u8>) {
+    match ipv6(client).and_then(|address| address.to_ipv4_mapped()) {
+        Some(address) => key.extend_from_slice(address.to_string().as_bytes()),
+        None => key.extend_from_slice(client),
+    }
+}
+
 fn write_prefix64(client: &[u8], key: &mut Vec<u8>) {
-    let address = str::from_utf8(client)
-        .ok()
-        .and_then(|text| text.parse::<IpAddr>().ok());
-    match address.map(|address| address.to_canonical()) {
-        Some(IpAddr::V6(address)) => {
+    match ipv6(client) {
+        Some(address) if address.to_ipv4_mapped().is_none() => {
             let network = Ipv6Addr::from(u128::from(address) & !u128::from(u64::MAX));
             key.extend_from_slice(format!("{network}/64").as_bytes());
         }
-        Some(IpAddr::V4(address)) => key.extend_from_slice(address.to_string().as_bytes()),
-        None => key.extend_from_slice(client),
+        _ => write_client(client, key),
     }
+}
+
+fn ipv6(client: &[u8]) -> Option<Ipv6Addr> {
+    str::from_utf8(client).ok()?.parse().ok()
 }
 
 fn path(target: &[u8]) -> &[u8] {
@@ -146,7 +155,23 @@ mod tests {
             ("192.0.2.999", "192.0.2.999"),
         ] {
             assert_eq!(key(KeyKind::Prefix64, client, None, None), expected);
-            assert_eq!(key(KeyKind::Client, client, None, None), client);
+        }
+    }
+
+    #[test]
+    fn one_client_is_one_key_however_its_address_is_written() {
+        for (client, expected) in [
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("::FFFF:c000:201", "192.0.2.1"),
+            ("0:0:0:0:0:ffff:192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("::192.0.2.1", "::192.0.2.1"),
+            ("2001:DB8:1:2::9", "2001:DB8:1:2::9"),
+            ("host.example", "host.example"),
+        ] {
+            assert_eq!(key(KeyKind::Client, client, None, None), expected);
+            let stranger = key(KeyKind::User, client, None, None);
+            assert_eq!(stranger, format!("-@{expected}"));
         }
     }
 

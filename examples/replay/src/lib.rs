@@ -52,12 +52,12 @@ mod traffic;
 mod trial;
 
 pub use instant::show_time;
-pub use json::to_json;
+pub use json::{suggestion_to_json, to_json};
 pub use key::{KeyKind, show_key};
 pub use log::{Log, LogBuilder, Rejected, Request};
 pub use peak::most_in_any;
 pub use replay::{Outcome, replay};
 pub use report::Replayed;
-pub use suggest::{Rung, Suggestion, suggest};
+pub use suggest::{Rung, Suggestion, Touched, suggest};
 pub use traffic::made_up;
 pub use trial::{Choice, Trial, trials};

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use tollgate::Limit;
+use tollgate::{AnyAlgorithm, Limit};
 
 use crate::instant::{SECOND, show_time};
 use crate::key::show_key;
 use crate::log::Log;
 use crate::replay::Outcome;
 use crate::table::{Side, Table, share};
+use crate::trial::short_name;
 
 /// A log with the outcomes of all that was tried on it.
 #[derive(Clone, Debug)]
@@ -43,6 +44,7 @@ impl fmt::Display for Report<'_> {
             return Ok(());
         }
         writeln!(f, "\n{}", self.totals())?;
+        writeln!(f, "{}", self.about_most())?;
         let denied = self.denied_most();
         if let Some(denied) = denied {
             writeln!(f, "denied most\n{denied}")?;
@@ -71,7 +73,7 @@ fn write_heading(f: &mut fmt::Formatter<'_>, name: &str, log: &Log) -> fmt::Resu
         )?;
     }
     if log.rejected() > 0 {
-        writeln!(f, "no log lines: {}; left out", log.rejected())?;
+        writeln!(f, "lines left out, not log lines: {}", log.rejected())?;
     }
     Ok(())
 }
@@ -98,6 +100,26 @@ impl Report<'_> {
         table
     }
 
+    /// What the last column means, and how an algorithm came to allow more than its limit there.
+    fn about_most(&self) -> String {
+        let mut text =
+            "most allowed: the most that one key got in any one period, wherever that begins\n"
+                .to_owned();
+        let mut explained = Vec::new();
+        for outcome in &self.replayed.outcomes {
+            let algorithm = outcome.trial.algorithm();
+            let exceeds = |(limit, most): &(Limit, u64)| *most > limit.permits();
+            if !explained.contains(&algorithm)
+                && outcome.most.iter().any(exceeds)
+                && let Some(why) = why_more(algorithm)
+            {
+                explained.push(algorithm);
+                text += &format!("- {} {why}\n", short_name(algorithm));
+            }
+        }
+        text
+    }
+
     /// `None` if nothing was denied, or none of it is to be shown.
     fn denied_most(&self) -> Option<Table> {
         let mut table = Table::new([Side::Left, Side::Right, Side::Left]);
@@ -111,6 +133,22 @@ impl Report<'_> {
             }
         }
         any.then_some(table)
+    }
+}
+
+/// How more than the limit comes to be allowed in some period, where that can be.
+fn why_more(algorithm: AnyAlgorithm) -> Option<&'static str> {
+    match algorithm {
+        AnyAlgorithm::TokenBucket | AnyAlgorithm::AllOf => {
+            Some("(the token bucket) may allow its burst and then what is refilled in a period")
+        }
+        AnyAlgorithm::FixedWindow => {
+            Some("may allow its limit late in one period of the clock and again early in the next")
+        }
+        AnyAlgorithm::SlidingLog => None,
+        AnyAlgorithm::SlidingCounter => {
+            Some("estimates: it takes what the last period allowed as spread evenly over it")
+        }
     }
 }
 
@@ -180,10 +218,12 @@ mod tests {
         let expected = "\
 access.log: 5 requests under 2 keys, 2025-01-06 08:00:00 to 2025-01-06 08:01:00 UTC
 late lines: 1, by up to 2 s; sorted by time
-no log lines: 1; left out
+lines left out, not log lines: 1
 
                                allowed      denied  keys denied  most allowed
 all_of gcra 2/s + gcra 10/min        4  1 (20.0 %)   1 (50.0 %)    2/s, 3/min
+
+most allowed: the most that one key got in any one period, wherever that begins
 
 denied most
 all_of gcra 2/s + gcra 10/min  1  198.51.100.1
@@ -191,6 +231,20 @@ all_of gcra 2/s + gcra 10/min  1  198.51.100.1
 ";
         assert_eq!(replayed.report(3).to_string(), expected);
         assert!(!replayed.report(0).to_string().contains("denied most"));
+    }
+
+    #[test]
+    fn more_than_the_limit_is_explained_where_it_was_allowed() {
+        let line = |second| format!(r#"h - - [06/Jan/2025:08:00:{second:02} +0000] "GET /" 200 1"#);
+        let lines: Vec<_> = [0, 0, 30].map(line).into();
+        let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+        let why = "\n- gcra (the token bucket) may allow its burst and then";
+        let exceeding = replayed(&lines, &["2/min"]).report(3).to_string();
+        assert!(exceeding.contains("3/min\n"), "{exceeding}");
+        assert!(exceeding.contains(why), "{exceeding}");
+        let keeping = replayed(&lines, &["3/min"]).report(3).to_string();
+        assert!(keeping.contains("3/min\n"), "{keeping}");
+        assert!(!keeping.contains(why), "{keeping}");
     }
 
     #[test]

@@ -24,8 +24,10 @@ pub struct Suggestion {
     pub peaks: Vec<u64>,
     /// What would have been denied: for each limit of the ladder, under each algorithm in turn.
     pub rungs: Vec<Rung>,
-    requests: u64,
-    algorithms: Vec<AnyAlgorithm>,
+    /// How many requests there are.
+    pub requests: u64,
+    /// The algorithms.
+    pub algorithms: Vec<AnyAlgorithm>,
 }
 
 /// A limit, and what it would have done under each algorithm.
@@ -33,9 +35,17 @@ pub struct Suggestion {
 pub struct Rung {
     /// The limit.
     pub limit: Limit,
-    /// For each algorithm the keys that would have been denied something, and the requests; `None`
-    /// if it cannot keep the limit.
-    pub touched: Vec<Option<(u64, u64)>>,
+    /// For each algorithm whom it would have touched; `None` if it cannot keep the limit.
+    pub touched: Vec<Option<Touched>>,
+}
+
+/// How many would have met a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// Keys that would have been denied something.
+    pub keys_denied: u64,
+    /// Requests that would have been denied.
+    pub denied: u64,
 }
 
 /// Tries a ladder of limits per `period` on a log. `tick` is told, from time to time, how many more
@@ -62,12 +72,12 @@ pub struct Rung {
 /// let minute = Duration::from_secs(60);
 /// let suggestion = suggest(&log, minute, &[AnyAlgorithm::SlidingLog], &mut |_, _| {})?;
 /// assert_eq!(suggestion.peaks, [1, 3]);
-/// let touched: Vec<_> = suggestion
+/// let denied: Vec<_> = suggestion
 ///     .rungs
 ///     .iter()
-///     .map(|rung| (rung.limit.permits(), rung.touched[0].unwrap()))
+///     .map(|rung| (rung.limit.permits(), rung.touched[0].unwrap().denied))
 ///     .collect();
-/// assert_eq!(touched, [(1, (1, 2)), (2, (1, 1)), (3, (0, 0))]);
+/// assert_eq!(denied, [(1, 2), (2, 1), (3, 0)]);
 /// # Ok::<(), tollgate::LimitError>(())
 /// ```
 pub fn suggest(
@@ -86,7 +96,10 @@ pub fn suggest(
         let touched = algorithms.iter().map(|algorithm| {
             let trial = Trial::new(*algorithm, vec![limit]).ok()?;
             let outcome = replay(log, &trial, &mut |more| tick(more, all)).ok()?;
-            Some((outcome.keys_denied.len() as u64, outcome.denied))
+            Some(Touched {
+                keys_denied: outcome.keys_denied.len() as u64,
+                denied: outcome.denied,
+            })
         });
         let touched = touched.collect();
         rungs.push(Rung { limit, touched });
@@ -136,33 +149,37 @@ impl fmt::Display for Suggestion {
         let Some(highest) = self.peaks.last() else {
             return Ok(());
         };
-        let per = Limit::new(1, self.period).expect("it was one when it was tried");
-        let per = per.to_string();
-        let per = per.trim_start_matches("1/");
+        let per = self.per();
         writeln!(
             f,
-            "peaks per {per}: the most that each key asked for in any one period"
+            "peaks per {per}: the most that each key asked for in any one period (a sliding one, not \
+             the clock's)"
         )?;
         write!(f, "half of the keys {} or less", self.quantile(500))?;
         for (name, per_mille) in [("90 %", 900), ("99 %", 990), ("99.9 %", 999)] {
             write!(f, ", {name} {}", self.quantile(per_mille))?;
         }
         writeln!(f, ", the highest {highest}\n\n{}", self.histogram())?;
-        writeln!(
-            f,
-            "what a limit would have denied: keys something (of {}), requests (of {})",
-            self.peaks.len(),
-            self.requests
-        )?;
-        writeln!(f, "{}", self.table())
+        let keys = self.peaks.len();
+        writeln!(f, "keys denied at least once (of {keys})")?;
+        writeln!(f, "{}", self.table(|touched| touched.keys_denied))?;
+        writeln!(f, "requests denied (of {})", self.requests)?;
+        writeln!(f, "{}", self.table(|touched| touched.denied))?;
+        writeln!(f, "{}", self.candidates())
     }
 }
 
 impl Suggestion {
-    /// The peak that so many of a thousand keys do not exceed.
-    fn quantile(&self, per_mille: usize) -> u64 {
+    /// The peak that so many of a thousand keys do not exceed; 0 without keys.
+    pub fn quantile(&self, per_mille: usize) -> u64 {
         let rank = (self.peaks.len() * per_mille).div_ceil(1000);
-        self.peaks[rank.max(1) - 1]
+        self.peaks.get(rank.max(1) - 1).copied().unwrap_or(0)
+    }
+
+    /// `min`, `10min`: the period as limits write it.
+    pub(crate) fn per(&self) -> String {
+        let one = Limit::new(1, self.period).expect("it was one when it was tried");
+        one.to_string().trim_start_matches("1/").to_owned()
     }
 
     /// How many keys have their peak between one rung and the next.
@@ -190,31 +207,50 @@ impl Suggestion {
         table
     }
 
-    fn table(&self) -> Table {
+    fn table(&self, number: fn(&Touched) -> u64) -> Table {
         let mut table = Table::new(std::iter::repeat_n(Side::Right, 1 + self.algorithms.len()));
         let names = self.algorithms.iter().copied().map(short_name);
         table.row(std::iter::once("limit").chain(names));
-
-        let touched = || {
-            self.rungs
-                .iter()
-                .flat_map(|rung| rung.touched.iter().flatten())
-        };
-        let width = |number: fn(&(u64, u64)) -> u64| {
-            let highest = touched().map(number).max();
-            highest.unwrap_or(0).to_string().len()
-        };
-        let (keys_width, requests_width) = (width(|touched| touched.0), width(|touched| touched.1));
         for rung in &self.rungs {
             let cells = rung.touched.iter().map(|touched| match touched {
-                Some((keys, requests)) => {
-                    format!("{keys:>keys_width$}  {requests:>requests_width$}")
-                }
+                Some(touched) => number(touched).to_string(),
                 None => "refused".to_owned(),
             });
             table.row(std::iter::once(rung.limit.to_string()).chain(cells));
         }
         table
+    }
+
+    /// Which limits to look at first, under the first of the algorithms.
+    fn candidates(&self) -> String {
+        let keys = self.peaks.len() as u64;
+        let smallest = |fits: &dyn Fn(&Touched) -> bool| {
+            self.rungs.iter().find_map(|rung| {
+                let touched = rung.touched.first()?.as_ref()?;
+                fits(touched).then_some((rung.limit, *touched))
+            })
+        };
+        let name = match self.algorithms.first() {
+            Some(AnyAlgorithm::TokenBucket) => "the token bucket (gcra)",
+            Some(algorithm) => short_name(*algorithm),
+            None => return String::new(),
+        };
+        let mut text = match smallest(&|touched| touched.keys_denied == 0) {
+            Some((limit, _)) => {
+                format!("With {name}, {limit} is the smallest of these limits that denies no key.")
+            }
+            None => format!("With {name}, each of these limits denies some key."),
+        };
+        if let Some((limit, touched)) = smallest(&|touched| touched.keys_denied * 100 < keys)
+            && touched.keys_denied > 0
+        {
+            text += &format!(
+                "\nThe smallest that denies fewer than 1 % of keys is {limit}: {} of {keys} keys, {} of \
+                 {} requests.",
+                touched.keys_denied, touched.denied, self.requests
+            );
+        }
+        text + "\n"
     }
 }
 
@@ -244,10 +280,14 @@ mod tests {
         for rung in &suggestion.rungs {
             let permits = rung.limit.permits();
             let higher = suggestion.peaks.iter().filter(|peak| **peak > permits);
-            let (keys, _) = rung.touched[0].unwrap();
-            assert_eq!(keys, higher.count() as u64, "{}", rung.limit);
+            let touched = rung.touched[0].unwrap();
+            assert_eq!(touched.keys_denied, higher.count() as u64, "{}", rung.limit);
         }
-        assert_eq!(suggestion.rungs.last().unwrap().touched, [Some((0, 0))]);
+        let none = Touched {
+            keys_denied: 0,
+            denied: 0,
+        };
+        assert_eq!(suggestion.rungs.last().unwrap().touched, [Some(none)]);
     }
 
     #[test]
@@ -283,7 +323,7 @@ mod tests {
         let suggestion =
             suggest(&log, MINUTE, &[AnyAlgorithm::SlidingLog], &mut |_, _| {}).unwrap();
         let expected = "\
-peaks per min: the most that each key asked for in any one period
+peaks per min: the most that each key asked for in any one period (a sliding one, not the clock's)
 half of the keys 1 or less, 90 % 4, 99 % 4, 99.9 % 4, the highest 4
 
   peak        keys
@@ -291,14 +331,40 @@ half of the keys 1 or less, 90 % 4, 99 % 4, 99.9 % 4, the highest 4
      2  1 (25.0 %)  ##########
 3 to 4  1 (25.0 %)  ##########
 
-what a limit would have denied: keys something (of 4), requests (of 8)
+keys denied at least once (of 4)
 limit  sliding_log
-1/min         2  4
-2/min         1  2
-4/min         0  0
+1/min            2
+2/min            1
+4/min            0
+
+requests denied (of 8)
+limit  sliding_log
+1/min            4
+2/min            2
+4/min            0
+
+With sliding_log, 4/min is the smallest of these limits that denies no key.
 
 ";
         assert_eq!(suggestion.to_string(), expected);
+    }
+
+    #[test]
+    fn a_smaller_limit_that_few_keys_meet_is_named_too() {
+        let mut builder = LogBuilder::new(KeyKind::Client, Layout::Plain);
+        for client in (0..101).chain([7, 7]) {
+            let line = format!(r#"h{client} - - [06/Jan/2025:08:00:00 +0000] "GET /" 200 2"#);
+            builder.push_line(line.as_bytes());
+        }
+        let log = builder.finish();
+        let suggestion = suggest(&log, MINUTE, &Choice::All.algorithms(), &mut |_, _| {}).unwrap();
+        let expected = "
+With the token bucket (gcra), 3/min is the smallest of these limits that denies no key.
+The smallest that denies fewer than 1 % of keys is 1/min: 1 of 101 keys, 2 of 103 requests.
+
+";
+        let shown = suggestion.to_string();
+        assert!(shown.ends_with(expected), "{shown}");
     }
 
     #[test]

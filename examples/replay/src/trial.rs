@@ -64,6 +64,10 @@ impl Trial {
         Ok(trial)
     }
 
+    pub(crate) fn algorithm(&self) -> AnyAlgorithm {
+        self.algorithm
+    }
+
     /// The limits, in the order in which they were given.
     pub fn limits(&self) -> &[Limit] {
         &self.limits
@@ -108,8 +112,8 @@ pub(crate) fn short_name(algorithm: AnyAlgorithm) -> &'static str {
 
 /// The trials that limits and choice ask for, and those among them that cannot be, with the reason.
 ///
-/// Several limits are kept together, by token buckets that spend all or nothing; no other algorithm
-/// takes more than one.
+/// Several limits are kept together, by token buckets that spend all or nothing (`AllOf`); no other
+/// algorithm takes more than one.
 ///
 /// # Examples
 ///
