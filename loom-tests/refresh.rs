@@ -136,6 +136,21 @@ fn the_later_refresh_prevails<A: Algorithm + Copy>(algorithm: A) {
     assert_eq!(changing.limiter.peek(&1).remaining(), AFTER - 1);
 }
 
+/// As above, beside a refresh from before the change, which may hold or replace the key's entry.
+fn an_older_refresh_does_not_hide_a_key<A: Algorithm + Copy>(algorithm: A) {
+    let changing = Changing::new(algorithm);
+    let other = changing.clone();
+    let older = thread::spawn(move || other.limiter.refresh(&1));
+    let asking = changing.clone();
+    let asker = thread::spawn(move || asking.limiter.try_acquire(&1).is_allowed());
+    changing.raise();
+    changing.limiter.refresh(&1);
+    assert!(!changing.limiter.peek_n(&1, AFTER).is_never());
+    assert!(asker.join().unwrap());
+    older.join().unwrap();
+    assert_eq!(changing.limiter.peek(&1).remaining(), AFTER - 1);
+}
+
 macro_rules! refreshes {
     ($($name:ident: $algorithm:expr, $preemptions:expr;)+) => {
         $(mod $name {
@@ -149,6 +164,11 @@ macro_rules! refreshes {
             #[test]
             fn a_refresh_never_misses_a_key() {
                 check_within($preemptions, || the_next_check_uses_the_new_limit($algorithm));
+            }
+
+            #[test]
+            fn a_refresh_never_misses_a_key_beside_an_older_one() {
+                check_within($preemptions, || an_older_refresh_does_not_hide_a_key($algorithm));
             }
 
             #[test]

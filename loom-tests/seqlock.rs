@@ -110,3 +110,30 @@ fn words_that_are_held_stay_as_they_are() {
         writer.join().unwrap();
     });
 }
+
+#[test]
+fn words_that_are_put_back_are_read_whole() {
+    check(|| {
+        let pair = pair();
+        let (writing, holding) = (pair.clone(), pair.clone());
+        let writer = thread::spawn(move || {
+            let _ = writing.update(
+                |_| ((), true),
+                |[one, other]| {
+                    set(one, 1);
+                    set(other, 1);
+                },
+            );
+        });
+        let holder = thread::spawn(move || {
+            if let Ok(held) = holding.hold() {
+                holding.release(held);
+            }
+        });
+        if let Ok((_, (one, other))) = pair.read(|[one, other]| (get(one), get(other))) {
+            assert_eq!(one, other, "half a write");
+        }
+        writer.join().unwrap();
+        holder.join().unwrap();
+    });
+}

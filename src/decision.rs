@@ -272,6 +272,11 @@ impl Decision {
         }
     }
 
+    /// The same answer, to a request that asked for its part of the cost.
+    pub(crate) const fn with_cost(self, cost: u64) -> Self {
+        Self { cost, ..self }
+    }
+
     /// The ticker's reading at which the request was judged, in nanoseconds. `refund` needs it to
     /// find what was spent.
     #[inline]

@@ -98,8 +98,8 @@ impl fmt::Display for LimitError {
             ),
             Self::BurstFillsTooSlowly { burst, years } => write!(
                 f,
-                "a burst of {burst} takes {years} years to fill, so a nanosecond of refill can \
-                 no longer be counted; at most about 550 years"
+                "a burst of {burst} takes {years} years to fill: with 30 years of running, that is \
+                 too long to be counted in nanoseconds (up to 260 years always can)"
             ),
             Self::BurstNotSupported {
                 algorithm,

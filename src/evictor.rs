@@ -37,7 +37,8 @@ pub struct Evictor {
 }
 
 impl Evictor {
-    /// Starts a thread that calls [`evict_idle`](RateLimiter::evict_idle) every `interval`.
+    /// Starts a thread that calls [`evict_idle`](RateLimiter::evict_idle) every `interval`, and no
+    /// more often than every millisecond.
     ///
     /// # Errors
     ///
@@ -54,6 +55,7 @@ impl Evictor {
         S: BuildHasher + Send + Sync + 'static,
         RateLimiter<K, A, T, L, S>: Send + Sync,
     {
+        let interval = interval.max(Duration::from_millis(1));
         let stop = Arc::new(AtomicBool::new(false));
         let limiter = Arc::downgrade(limiter);
         let thread = thread::Builder::new()

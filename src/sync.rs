@@ -10,7 +10,6 @@ pub(crate) use imp::*;
 mod imp {
     pub(crate) use crossbeam_utils::Backoff;
     pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
-    pub(crate) use std::thread_local;
 
     use papaya::{Equivalent, HashMap};
     use std::hash::{BuildHasher, Hash};
@@ -23,6 +22,12 @@ mod imp {
 
     /// A value in the map, alive as long as the guard.
     pub(crate) type Ref<'g, V> = &'g V;
+
+    /// The value itself.
+    #[inline]
+    pub(crate) fn value<'a, V>(held: &'a Ref<'_, V>) -> &'a V {
+        held
+    }
 
     impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
         pub(crate) fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
@@ -102,7 +107,6 @@ mod imp {
 #[cfg(all(test, feature = "loom"))]
 mod imp {
     pub(crate) use loom::sync::{Mutex, MutexGuard, atomic};
-    pub(crate) use loom::thread_local;
 
     use loom::sync::Arc;
     use papaya::Equivalent;
@@ -131,6 +135,11 @@ mod imp {
     pub(crate) type Ref<'g, V> = Held<'g, V>;
 
     pub(crate) struct Held<'g, V>(Arc<V>, PhantomData<&'g ()>);
+
+    /// The value itself.
+    pub(crate) fn value<'a, V>(held: &'a Ref<'_, V>) -> &'a V {
+        held
+    }
 
     impl<V> std::ops::Deref for Held<'_, V> {
         type Target = V;

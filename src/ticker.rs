@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Gives the time, in nanoseconds since a zero of its own.
@@ -91,8 +91,8 @@ fn nanoseconds(duration: Duration) -> u64 {
 
 /// The default: the processor's time stamp counter, through quanta.
 ///
-/// A reading takes some 10 ns. The counter is calibrated once per process, which takes up to a
-/// few milliseconds. On machines without a reliable counter quanta falls back to the operating
+/// A reading takes some 10 ns. The counter is calibrated once per process, which takes a
+/// millisecond, and at worst 200. On machines without a reliable counter quanta falls back to the operating
 /// system's monotonic clock. The counter is not serialised, so that readings on two threads may
 /// disagree by a microsecond or so; the disagreement of 1 ms allows for that amply.
 ///
@@ -189,7 +189,8 @@ impl Ticker for InstantTicker {
 /// The time as a background thread last saw it: the cheapest reading, as coarse as you choose.
 ///
 /// A reading is one load. All coarse tickers of a process share one upkeep thread (quanta's),
-/// started by the first and stopped when the last is dropped; if other code in the process runs
+/// started by the first and stopped when the last is dropped, which waits for up to an interval; if
+/// other code in the process runs
 /// quanta's upkeep already, that one is used, at its interval, and the time stands still should
 /// it stop. A time that lags only denies more.
 ///
@@ -211,11 +212,46 @@ pub struct CoarseTicker {
     anchor: quanta::Instant,
     epoch: u64,
     /// `None` when the upkeep is somebody else's.
-    _upkeep: Option<Arc<quanta::Handle>>,
+    _upkeep: Option<Arc<SharedUpkeep>>,
 }
 
-/// The upkeep thread of this process, while any coarse ticker lives.
-static UPKEEP: Mutex<Weak<quanta::Handle>> = Mutex::new(Weak::new());
+/// The upkeep thread of this process, and how many tickers it is kept for.
+static UPKEEP: Mutex<(usize, Option<quanta::Handle>)> = Mutex::new((0, None));
+
+/// A part in the upkeep thread, which is stopped with the last of them.
+#[derive(Debug)]
+struct SharedUpkeep;
+
+impl SharedUpkeep {
+    /// A part in the thread that runs already, or that is started now; `None` if one runs that is
+    /// not ours.
+    fn start(interval: Duration, clock: &quanta::Clock) -> Result<Option<Self>, std::io::Error> {
+        let mut shared = UPKEEP.lock().unwrap_or_else(PoisonError::into_inner);
+        let (parts, handle) = &mut *shared;
+        if handle.is_none() {
+            match quanta::Upkeep::new_with_clock(interval, clock.clone()).start() {
+                Ok(started) => *handle = Some(started),
+                Err(quanta::Error::UpkeepRunning) => return Ok(None),
+                Err(quanta::Error::FailedToSpawnUpkeepThread(error)) => return Err(error),
+            }
+        }
+        *parts += 1;
+        Ok(Some(Self))
+    }
+}
+
+impl Drop for SharedUpkeep {
+    fn drop(&mut self) {
+        let mut shared = UPKEEP.lock().unwrap_or_else(PoisonError::into_inner);
+        let (parts, handle) = &mut *shared;
+        *parts -= 1;
+        if *parts == 0 {
+            // Waits for the thread with the lock held: whoever starts a ticker meanwhile must not
+            // take the one that is ending for somebody else's.
+            *handle = None;
+        }
+    }
+}
 
 impl CoarseTicker {
     /// A coarse ticker, whose time is brought up to date every `interval`.
@@ -227,25 +263,12 @@ impl CoarseTicker {
     /// If the operating system cannot start the thread.
     pub fn start(interval: Duration) -> Result<Self, std::io::Error> {
         let clock = quanta::Clock::new();
-        let mut shared = UPKEEP.lock().unwrap_or_else(PoisonError::into_inner);
-        let upkeep = match shared.upgrade() {
-            Some(handle) => Some(handle),
-            None => match quanta::Upkeep::new_with_clock(interval, clock.clone()).start() {
-                Ok(handle) => {
-                    let handle = Arc::new(handle);
-                    *shared = Arc::downgrade(&handle);
-                    Some(handle)
-                }
-                Err(quanta::Error::UpkeepRunning) => None,
-                Err(quanta::Error::FailedToSpawnUpkeepThread(error)) => return Err(error),
-            },
-        };
-        drop(shared);
+        let upkeep = SharedUpkeep::start(interval, &clock)?;
         Ok(Self {
             anchor: clock.recent(),
             epoch: wall_clock(),
             clock,
-            _upkeep: upkeep,
+            _upkeep: upkeep.map(Arc::new),
         })
     }
 }
@@ -366,6 +389,22 @@ mod tests {
         // Waits for the upkeep thread, which nothing but time makes run.
         while second.now() == before {
             std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_coarse_ticker_that_is_started_as_another_ends_does_not_stand_still() {
+        for _ in 0..20 {
+            let ending = CoarseTicker::start(Duration::from_millis(1)).expect("a thread");
+            let end = std::thread::spawn(move || drop(ending));
+            let ticker = CoarseTicker::start(Duration::from_millis(1)).expect("a thread");
+            end.join().expect("no panic");
+            let before = ticker.now();
+            let since = Instant::now();
+            while ticker.now() == before {
+                assert!(since.elapsed() < Duration::from_secs(20), "it stands still");
+                std::thread::yield_now();
+            }
         }
     }
 

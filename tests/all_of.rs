@@ -118,6 +118,19 @@ fn a_cost_above_the_smallest_burst_is_never_allowed() {
 }
 
 #[test]
+fn where_the_smallest_limit_is_full_there_is_no_next_permit() {
+    let (limiter, ticker) = built(AllOf, [limit("4/s"), limit("9/min")], 0);
+    let _ = limiter.try_acquire_n(KEY, 4);
+    ticker.set(S);
+    let _ = limiter.try_acquire(KEY);
+    ticker.set(S + S / 4);
+    let full = limiter.peek(KEY);
+    assert_eq!(full.remaining(), 4, "of the second, too, four are left");
+    assert_eq!(full.next_permit_after(), ns(0));
+    assert!(full.reset_after() > ns(30 * S));
+}
+
+#[test]
 fn a_cost_of_zero_tells_what_is_left() {
     let (limiter, _) = built(AllOf, five_and_twenty(), 0);
     let _ = limiter.try_acquire_n(KEY, 5);
@@ -205,7 +218,8 @@ fn a_denial_refunds_nothing() {
     let _ = limiter.try_acquire_n(KEY, 4);
     let mut each = [limiter.peek(KEY); 2];
     let (denied, _) = limiter.try_acquire_each(KEY, 2, &mut each);
-    for refused in [denied, each[0], limiter.try_acquire_n(KEY, 6)] {
+    assert!(each[1].is_allowed(), "alone it would have");
+    for refused in [denied, each[0], each[1], limiter.try_acquire_n(KEY, 6)] {
         limiter.refund(KEY, refused);
         limiter.refund(KEY, limiter.try_acquire_n(KEY, 0));
         assert_eq!(limiter.peek(KEY).remaining(), 1);

@@ -172,11 +172,11 @@ fn an_interval_of_nothing_sweeps_without_a_pause_and_still_ends() {
 
 #[test]
 fn a_limiter_that_is_dropped_ends_the_thread() {
-    let (limiter, evictor) = RateLimiter::<String>::builder(Limit::per_second(2))
-        .algorithm(SlidingLog)
-        .evict_every(SHORT)
-        .build()
-        .expect("a limit and a thread");
+    let (ticker, limiter) = watched();
+    let evictor = Evictor::start(&limiter, SHORT).expect("a thread");
+    until("a first sweep", || {
+        ticker.readings.load(Ordering::SeqCst) > 1
+    });
     let weak: Weak<_> = Arc::downgrade(&limiter);
     drop(limiter);
     until("the end of the limiter", || weak.strong_count() == 0);
@@ -191,6 +191,7 @@ fn a_guard_that_outlives_its_limiter_is_dropped_at_once() {
         .evict_every(HOUR)
         .build()
         .expect("a limit and a thread");
+    while_others_run();
     let weak = Arc::downgrade(&limiter);
     drop(limiter);
     assert_eq!(weak.strong_count(), 0, "the thread holds it weakly");

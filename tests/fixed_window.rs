@@ -264,6 +264,21 @@ fn a_refresh_after_the_window_is_over_finds_the_key_new() {
 }
 
 #[test]
+fn a_refresh_with_the_same_period_keeps_the_count_of_a_window_that_is_over() {
+    let (limiter, ticker, limits) = switched(FixedWindow, limit("5/10s"), 0);
+    let _ = limiter.try_acquire_n(KEY, 4);
+    ticker.set(10 * S);
+    limits.to(limit("6/10s"));
+    limiter.refresh(KEY);
+    ticker.set(9 * S);
+    assert_eq!(
+        limiter.peek(KEY).remaining(),
+        2,
+        "should the clock step back"
+    );
+}
+
+#[test]
 fn a_refresh_while_the_clock_has_stepped_back_keeps_the_later_window() {
     for text in ["8/10s", "8/5s"] {
         let (limiter, ticker, limits) = switched(FixedWindow, limit("5/10s"), 0);

@@ -75,8 +75,8 @@ fn limiters_of_every_kind_take_part() {
 #[test]
 fn the_whole_tells_the_fewest_permits_and_the_gate_that_has_them() {
     let (one, _) = built(TokenBucket, limit("9/9s"), 0);
-    let (other, _) = built(TokenBucket, limit("5/10s"), 0);
-    let (third, _) = built(TokenBucket, limit("5/20s"), 0);
+    let (other, _) = built(TokenBucket, limit("5/20s"), 0);
+    let (third, _) = built(TokenBucket, limit("5/10s"), 0);
     let gates: [&dyn Gate; 3] = [
         &one.ask_n(KEY, 3),
         &other.ask_n(KEY, 2),
@@ -164,10 +164,8 @@ fn one_key_may_be_asked_twice() {
         assert!(peek_all(&fresh).is_never());
         assert_eq!(limiter.peek(&8).remaining(), 5);
         let much: [&dyn Gate; 2] = [&limiter.ask(&8), &limiter.ask_n(&8, u64::MAX)];
-        assert!(
-            try_acquire_all(&much).is_never(),
-            "and the sum does not wrap"
-        );
+        assert!(try_acquire_all(&much).is_never());
+        assert!(peek_all(&much).is_never(), "the sum does not wrap");
     }
     for_every_algorithm!(check);
 }
@@ -329,4 +327,19 @@ fn refunding_all_of_a_denial_gives_back_nothing() {
     assert!(try_acquire_all_each(&gates, &mut each).is_denied());
     refund_all(&gates, &each);
     assert_eq!((left(&one), left(&other)), (2, 1));
+}
+
+#[test]
+fn what_is_refunded_is_each_gate_s_own_decision_and_no_look() {
+    let (one, _) = built(TokenBucket, limit("5/s"), 0);
+    let (other, _) = built(TokenBucket, limit("4/s"), 0);
+    let gates: [&dyn Gate; 2] = [&one.ask_n(KEY, 2), &other.ask_n(KEY, 2)];
+    let mut each = [one.peek(KEY); 2];
+    let whole = try_acquire_all_each(&gates, &mut each);
+    assert_eq!((whole.spent(), each.map(|own| own.spent())), (0, [2, 2]));
+    one.refund(KEY, whole);
+    let seen = peek_all_each(&gates, &mut each);
+    assert_eq!((seen.spent(), each.map(|own| own.spent())), (0, [0, 0]));
+    refund_all(&gates, &each);
+    assert_eq!((left(&one), left(&other)), (3, 2));
 }

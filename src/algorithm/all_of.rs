@@ -71,7 +71,7 @@ pub struct Buckets {
     capacity: u64,
 }
 
-/// One key's buckets.
+/// One key's buckets: a version and four words, and a box that is empty up to four limits.
 pub struct Fulls(SeqLock<Words>);
 
 impl fmt::Debug for Fulls {
@@ -172,6 +172,21 @@ impl Gathered {
 }
 
 impl Buckets {
+    /// The most permits that any limit is short of, of a state that nobody else knows.
+    pub(super) fn missing(&self, state: &Fulls, at: Reading) -> u64 {
+        let words = state.0.words();
+        let missing = |(index, bucket): (usize, &Bucket)| {
+            let full = get(words.at(index));
+            bucket.burst() - bucket.remaining(bucket.spent(full, at))
+        };
+        self.buckets
+            .iter()
+            .enumerate()
+            .map(missing)
+            .max()
+            .unwrap_or(0)
+    }
+
     /// What every limit says of the words as they are, and whether all admit the request.
     #[inline]
     fn ask(
@@ -340,11 +355,10 @@ impl Algorithm for AllOf {
         let words = state.0.words();
         let word = |index: usize| {
             // Limits match by position; an added one starts full.
-            let owed = rule
-                .buckets
-                .get(index)
-                .map_or(0, |bucket| bucket.owed(get(words.at(index)), at));
-            to.buckets[index].owing(owed, at)
+            match rule.buckets.get(index) {
+                Some(bucket) => bucket.convert(get(words.at(index)), at, &to.buckets[index]),
+                None => to.buckets[index].convert(0, at, &to.buckets[index]),
+            }
         };
         Fulls(SeqLock::new(Words::new(to.buckets.len(), word)))
     }

@@ -346,7 +346,8 @@ impl Algorithm for AnyAlgorithm {
     }
 
     /// Between two algorithms, what is spent now becomes what is spent then: the permits that are
-    /// missing from the one are spent from the other, as far as it has them.
+    /// missing from the one (from a list, the most of its limits) are spent from the other, as far
+    /// as it has them.
     fn moved(
         rule: &AnyRule,
         state: &AnyState,
@@ -371,8 +372,11 @@ impl Algorithm for AnyAlgorithm {
 
         // A copy under the old rule answers what the held state no longer does.
         let copy = Self::moved(rule, state, held, at, rule);
-        let missing = Self::peek(rule, &copy, at, 0)
-            .map_or(0, |decision| Self::capacity(rule) - decision.remaining());
+        let missing = match (rule, &copy) {
+            (AnyRule::AllOf(buckets), AnyState::AllOf(fulls)) => buckets.missing(fulls, at),
+            _ => Self::peek(rule, &copy, at, 0)
+                .map_or(0, |decision| Self::capacity(rule) - decision.remaining()),
+        };
         let state = Self::fresh(to);
         let spent = missing.min(Self::capacity(to));
         if spent > 0 {
@@ -414,5 +418,28 @@ mod tests {
                 assert_eq!(decision.remaining(), 5, "{from} to {to:?}");
             }
         }
+    }
+
+    #[cfg(not(feature = "loom"))] // Outside a model.
+    #[test]
+    fn of_a_list_the_limit_that_is_short_of_most_is_what_the_next_owes() {
+        let at = Reading::new(0, 100_000_000_000);
+        let per_day = Limit::per_day(100);
+        let list = [Limit::per_second(10), per_day];
+        let (from, to) = (AnyAlgorithm::AllOf, AnyAlgorithm::TokenBucket);
+        let (rule, to) = (
+            from.rule(&list).expect("a rule"),
+            to.rule(&[per_day]).expect("a rule"),
+        );
+        let state = AnyAlgorithm::fresh(&rule);
+        for second in 0..9 {
+            let at = Reading::new(0, second * 1_000_000_000);
+            let spent = AnyAlgorithm::try_acquire(&rule, &state, at, 10).expect("live");
+            assert!(spent.is_allowed());
+        }
+        let held = AnyAlgorithm::hold(&state).expect("live");
+        let moved = AnyAlgorithm::moved(&rule, &state, held, at, &to);
+        let decision = AnyAlgorithm::peek(&to, &moved, at, 1).expect("live");
+        assert_eq!(decision.remaining(), 10);
     }
 }

@@ -182,7 +182,12 @@ impl OneWord for FixedWindow {
     #[inline]
     fn reset_after(rule: &Window, word: u64, at: Reading) -> u64 {
         let view = rule.view(word, at);
-        if view.count == 0 { 0 } else { view.left }
+        if view.count > 0 {
+            view.left
+        } else {
+            // An empty window to come is not equal to new for the readings before it.
+            view.judged_at - at.now()
+        }
     }
 
     fn refund(rule: &Window, word: u64, at: Reading, decision: &Decision) -> u64 {

@@ -6,13 +6,24 @@
 //! | [`FixedWindow`] | N per window | 2N across the boundary of two windows | one word | no |
 //! | [`SlidingLog`] | N in any period | none | up to N entries of 8 bytes (16 for long periods) | on the same key |
 //! | [`SlidingCounter`] | about N in any period, if traffic is even | near 2N on bursts | four words | on the same key |
-//! | [`AllOf`] | what a token bucket promises, for each limit | as for each limit | a word a limit, and one | on the same key |
+//! | [`AllOf`] | what a token bucket promises, for each limit | as for each limit | seven words, and one a limit beyond four | on the same key |
 //!
 //! P is the period, N the permits, B the burst. [`AnyAlgorithm`] is one of the five, chosen at run
 //! time.
 //!
 //! Whoever needs *never more than N in any period* takes a [`SlidingLog`], or a [`TokenBucket`]
 //! whose burst and permits add up to N (50 per minute with a burst of 50, for 100).
+//!
+//! # Operations
+//!
+//! | | token bucket, each of AllOf | fixed window | sliding log | sliding counter |
+//! |---|---|---|---|---|
+//! | `peek` | what `try_acquire` would answer; nothing changed | same | same | same |
+//! | `refund` | as if the permits had not been spent, at most full | only in the same window | what is still held, newest first, not later than the decision | only in its window, the current or the one before |
+//! | `reset` | as if never seen | same | same | same |
+//! | `refresh` to a new limit | permits owed, rounded up, at most the new burst | same period: the count, cut to N; another: the count goes to the window now running | what is older than the new period goes; of the rest the newest N stay | same period: both counts, cut to N; another: the estimate, rounded up and cut, goes to the window now running |
+//!
+//! Lists of AllOf match by position; an added limit starts full.
 //!
 //! # An algorithm of your own
 //!

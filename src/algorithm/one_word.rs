@@ -104,15 +104,15 @@ pub trait OneWord: Sized + Send + Sync + 'static {
     /// from 1 to the capacity.
     fn spend(rule: &Self::Rule, word: u64, at: Reading, cost: u64) -> Option<u64>;
 
-    /// Whole permits that are left. As many as the capacity exactly when the state is idle: equal
-    /// to new.
+    /// Whole permits that are left.
     fn remaining(rule: &Self::Rule, word: u64, at: Reading) -> u64;
 
     /// Nanoseconds from `at` until a request of `cost`, from 1 to the capacity, is allowed. Asked
     /// only when it is denied now; never zero then.
     fn retry_after(rule: &Self::Rule, word: u64, at: Reading, cost: u64) -> u64;
 
-    /// Nanoseconds from `at` until the state is idle; zero when it is.
+    /// Nanoseconds from `at` until the state is idle; zero exactly when it is: when it is equal to
+    /// new, also for a reading a little older than `at`. It is then evicted.
     fn reset_after(rule: &Self::Rule, word: u64, at: Reading) -> u64;
 
     /// The word after what an allowed decision spent is given back. Never fuller than full.
@@ -298,7 +298,7 @@ impl<W: OneWord> Algorithm for W {
 
     fn retire_if_idle(rule: &W::Rule, state: &Word, at: Reading) -> bool {
         while let Ok(word) = state.live() {
-            if W::remaining(rule, word, at) < W::capacity(rule) {
+            if W::reset_after(rule, word, at) > 0 {
                 return false;
             }
             if state.mark(word, RETIRED).is_ok() {
@@ -323,8 +323,8 @@ impl<W: OneWord> Algorithm for W {
     }
 
     fn release(state: &Word, held: u64) {
-        // Release: as for the mark that it takes away.
-        state.0.store(held, Ordering::Release);
+        // Relaxed: the word is the whole state; see `# Orderings`.
+        state.0.store(held, Ordering::Relaxed);
     }
 
     fn moved(rule: &W::Rule, _: &Word, held: u64, at: Reading, to: &W::Rule) -> Word {

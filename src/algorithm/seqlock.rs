@@ -18,7 +18,9 @@
 //! * The reader's Acquire fence before its second load pairs with the writer's Release fence after
 //!   the exchange: whoever has read a word of a newer write sees that write's odd version, or a
 //!   later one.
-//! * The exchange is Acquire too, so that the writer's stores stay behind it.
+//! * The exchange itself may be Relaxed: the fence keeps the writer's stores behind it.
+//! * Putting words back after they were held is Release, as a write's last store is: it is what
+//!   the next reader sees.
 //!
 //! The marks for retired and moving are AcqRel, for the reason given in
 //! [`one_word`](super::one_word). `loom_tests::seqlock` fails when any of these is weakened.
@@ -77,11 +79,11 @@ impl<W> SeqLock<W> {
     #[inline]
     pub(crate) fn write(&self, seen: Version, write: impl FnOnce(&W)) -> bool {
         let Version(version) = seen;
-        // Acquire: the stores stay behind it.
+        // Relaxed: see `# Orderings`.
         let locked = self.version.compare_exchange(
             version,
             version + 1,
-            Ordering::Acquire,
+            Ordering::Relaxed,
             Ordering::Relaxed,
         );
         if locked.is_err() {
@@ -138,7 +140,7 @@ impl<W> SeqLock<W> {
     }
 
     pub(crate) fn release(&self, held: Version) {
-        // Release: as for the mark that it takes away.
+        // Release: pairs with the Acquire load in `read`.
         self.version.store(held.0, Ordering::Release);
     }
 

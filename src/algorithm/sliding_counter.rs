@@ -222,7 +222,8 @@ impl Rule {
         } else if view.previous > 0 {
             end
         } else {
-            0
+            // Empty windows to come are not equal to new for the readings before them.
+            view.behind
         }
     }
 
@@ -321,7 +322,7 @@ impl Algorithm for SlidingCounter {
     fn retire_if_idle(rule: &Rule, state: &Counts, at: Reading) -> bool {
         state.0.retire_if(|words| {
             let view = words.view(rule, at);
-            view.current == 0 && view.previous == 0
+            rule.reset_after(&view) == 0
         })
     }
 

@@ -86,12 +86,14 @@ impl fmt::Debug for Log {
 
 struct Entries {
     ring: Ring,
+    /// The latest time at which permits were spent, given back since or not.
+    latest: u64,
     gone: Option<Gone>,
 }
 
 /// What is in sight at one moment.
 struct View {
-    /// The reading, or the time of the newest entry if that is later.
+    /// The reading, or the latest time that the log has recorded.
     judged_at: u64,
     /// The first entry that is in sight.
     first: usize,
@@ -115,8 +117,9 @@ impl Log {
 }
 
 impl Rule {
-    fn view(&self, ring: &Ring, at: Reading) -> View {
-        let judged_at = at.now().max(ring.newest().unwrap_or(0));
+    fn view(&self, entries: &Entries, at: Reading) -> View {
+        let ring = &entries.ring;
+        let judged_at = at.now().max(entries.latest);
         let first = ring.first_where(|time, _| judged_at - time < self.period);
         View {
             judged_at,
@@ -140,7 +143,8 @@ impl Rule {
         }
     }
 
-    fn standing(&self, ring: &Ring, view: &View, at: Reading) -> Standing {
+    fn standing(&self, entries: &Entries, view: &View, at: Reading) -> Standing {
+        let ring = &entries.ring;
         let remaining = self.permits - view.used;
         match ring.newest() {
             Some(newest) if view.used > 0 => Standing {
@@ -151,7 +155,8 @@ impl Rule {
             _ => Standing {
                 remaining,
                 next_permit_after: 0,
-                reset_after: 0,
+                // Equal to new for earlier readings, too, which only a time to come can be.
+                reset_after: entries.latest.saturating_sub(at.now()),
             },
         }
     }
@@ -179,38 +184,38 @@ impl Algorithm for SlidingLog {
     fn fresh(rule: &Rule) -> Log {
         Log(Mutex::new(Entries {
             ring: Ring::new(rule.layout),
+            latest: 0,
             gone: None,
         }))
     }
 
     fn try_acquire(rule: &Rule, state: &Log, at: Reading, cost: u64) -> Result<Decision, Gone> {
         let mut entries = state.live()?;
-        let ring = &mut entries.ring;
-        let mut view = rule.view(ring, at);
+        let mut view = rule.view(&entries, at);
         if rule.permits - view.used < cost {
-            let retry_after = rule.retry_after(ring, at, cost);
-            let standing = rule.standing(ring, &view, at);
+            let retry_after = rule.retry_after(&entries.ring, at, cost);
+            let standing = rule.standing(&entries, &view, at);
             return Ok(answer(Some(retry_after), cost, view.judged_at, standing));
         }
-        ring.forget(view.first);
-        ring.push(view.judged_at, cost);
+        entries.ring.forget(view.first);
+        entries.ring.push(view.judged_at, cost);
+        entries.latest = view.judged_at;
         view.used += cost;
-        let standing = rule.standing(ring, &view, at);
+        let standing = rule.standing(&entries, &view, at);
         Ok(answer(Some(0), cost, view.judged_at, standing))
     }
 
     fn peek(rule: &Rule, state: &Log, at: Reading, cost: u64) -> Result<Decision, Gone> {
         let entries = state.live()?;
-        let ring = &entries.ring;
-        let view = rule.view(ring, at);
+        let view = rule.view(&entries, at);
         let retry_after = if cost > rule.permits {
             None
         } else if cost <= rule.permits - view.used {
             Some(0)
         } else {
-            Some(rule.retry_after(ring, at, cost))
+            Some(rule.retry_after(&entries.ring, at, cost))
         };
-        let standing = rule.standing(ring, &view, at);
+        let standing = rule.standing(&entries, &view, at);
         Ok(answer(retry_after, cost, view.judged_at, standing))
     }
 
@@ -221,14 +226,16 @@ impl Algorithm for SlidingLog {
     }
 
     fn clear(rule: &Rule, state: &Log) {
-        state.lock().ring = Ring::new(rule.layout);
+        let mut entries = state.lock();
+        entries.ring = Ring::new(rule.layout);
+        entries.latest = 0;
     }
 
     fn retire_if_idle(rule: &Rule, state: &Log, at: Reading) -> bool {
         let Ok(mut entries) = state.live() else {
             return false;
         };
-        let idle = rule.view(&entries.ring, at).used == 0;
+        let idle = rule.view(&entries, at).used == 0 && entries.latest <= at.now();
         if idle {
             entries.gone = Some(Gone::Retired);
         }
@@ -255,11 +262,15 @@ impl Algorithm for SlidingLog {
 
     fn moved(rule: &Rule, state: &Log, (): (), at: Reading, to: &Rule) -> Log {
         let entries = state.lock();
-        let view = rule.view(&entries.ring, at);
+        let view = rule.view(&entries, at);
         let kept = entries
             .ring
             .first_where(|time, _| view.judged_at - time < rule.period.min(to.period));
         let ring = entries.ring.newest_from(kept, to.permits, to.layout);
-        Log(Mutex::new(Entries { ring, gone: None }))
+        Log(Mutex::new(Entries {
+            ring,
+            latest: entries.latest,
+            gone: None,
+        }))
     }
 }

@@ -52,7 +52,7 @@ use crate::limit::Limit;
 /// # Errors
 ///
 /// Refuses a limit that it cannot keep for 30 years to the nanosecond: above about 19 permits a
-/// nanosecond, or with a burst that takes more than some 550 years to fill.
+/// nanosecond, or with a burst that takes centuries to fill (up to 260 years always can).
 ///
 /// # Examples
 ///
@@ -170,14 +170,17 @@ impl Bucket {
         full.saturating_sub(cost).max(now)
     }
 
-    /// Whole permits owed, rounded up.
-    pub(super) fn owed(&self, full: u64, at: Reading) -> u64 {
-        self.spent(full, at).div_ceil(1 << self.units.shift())
-    }
-
-    /// `full` of a bucket that owes so many permits, at most all of them.
-    pub(super) fn owing(&self, owed: u64, at: Reading) -> u64 {
-        self.units.after(at.elapsed()) + (owed.min(self.burst) << self.units.shift())
+    /// `full` under another limit: whole permits owed, rounded up, and at most all of them.
+    pub(super) fn convert(&self, full: u64, at: Reading, to: &Self) -> u64 {
+        // A reading from before the last spend can find more owed than the bucket holds: what is
+        // owed is then what it holds, and from the time at which that is so.
+        let elapsed = match full.checked_sub(self.depth) {
+            Some(empty) if self.spent(full, at) > self.depth => self.units.time_of(empty),
+            _ => at.elapsed(),
+        };
+        let spent = full.saturating_sub(self.units.after(elapsed));
+        let owed = spent.div_ceil(1 << self.units.shift());
+        to.units.after(elapsed) + (owed.min(to.burst) << to.units.shift())
     }
 }
 
@@ -223,6 +226,6 @@ impl OneWord for TokenBucket {
     }
 
     fn convert(rule: &Bucket, full: u64, at: Reading, to: &Bucket) -> u64 {
-        to.owing(rule.owed(full, at), at)
+        rule.convert(full, at, to)
     }
 }

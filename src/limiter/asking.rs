@@ -2,7 +2,7 @@
 
 use super::{LimitSource, RateLimiter, Tracked};
 use crate::algorithm::{Algorithm, Gone, Reading};
-use crate::sync::{Backoff, Guard, Ref};
+use crate::sync::{Backoff, Guard, Ref, value};
 use crate::ticker::Ticker;
 use papaya::Equivalent;
 use std::hash::{BuildHasher, Hash};
@@ -35,11 +35,23 @@ where
         ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
     ) -> Result<R, Gone> {
         let rule = L::rule(&self.source, &tracked.own);
-        let retire = || A::retire_if_idle(rule, &tracked.state, self.evicting_at());
-        if !L::confirm(&self.source, &tracked.own, retire) {
-            return Err(Gone::Retired);
-        }
         ask(rule, &tracked.state, self.reading())
+    }
+
+    /// Asks a key's state under the key's own limit, which a refresh may just have changed.
+    #[inline]
+    fn ask_settled<Q: ?Sized, R>(
+        &self,
+        tracked: Ref<'_, Tracked<A, L>>,
+        key: &Q,
+        make: &impl Fn(&Q) -> K,
+        guard: &Guard<'_>,
+        ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> Result<R, Gone> {
+        if !L::is_settled(&tracked.own) {
+            L::settle(self, value(&tracked), make(key), guard)?;
+        }
+        self.ask_state(tracked, ask)
     }
 
     /// Asks the key's state, and begins the key if it has none and there is something to spend.
@@ -62,7 +74,7 @@ where
         };
         loop {
             let answer = match self.store.get(key, &guard) {
-                Some(tracked) => self.ask_state(tracked, &mut ask),
+                Some(tracked) => self.ask_settled(tracked, key, &make, &guard, &mut ask),
                 None => self.begin(key, cost, &make, &guard, &mut ask),
             };
             match answer {
@@ -78,27 +90,28 @@ where
         &self,
         key: &Q,
         cost: u64,
-        make: impl Fn(&Q) -> K,
+        make: &impl Fn(&Q) -> K,
         guard: &Guard<'_>,
         ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
     ) -> Result<R, Gone>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        let key = make(key);
+        let owned = make(key);
         // The caller's function runs before anything is touched: it may panic, or ask this very
         // limiter.
-        let own = L::begin(&self.source, &key);
+        let own = L::begin(&self.source, &owned);
         let rule = L::rule(&self.source, &own);
         let state = A::fresh(rule);
         if cost == 0 || cost > A::capacity(rule) {
             return ask(rule, &state, self.reading());
         }
-        let tracked = self.store.begin(key, Tracked { own, state }, guard);
-        self.ask_state(tracked, ask)
+        let tracked = self.store.begin(owned, Tracked { own, state }, guard);
+        self.ask_settled(tracked, key, make, guard, ask)
     }
 
-    /// Asks the key's state, whichever that is in the end; `None` if the key has none.
+    /// Asks the key's state, whichever that is in the end; `None` if the key has none. For what does
+    /// not depend on the limit.
     pub(super) fn on_state<Q, R>(
         &self,
         key: &Q,
@@ -141,15 +154,19 @@ where
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let guard = self.store.guard();
+        let backoff = Backoff::new();
         loop {
-            if let Some(answer) = self.on_state(key, &guard, &mut ask) {
-                return answer;
-            }
-            let own = L::begin(&self.source, &make(key));
-            let rule = L::rule(&self.source, &own);
-            // Nobody else knows of this state, so that it cannot be gone.
-            if let Ok(answer) = ask(rule, &A::fresh(rule), self.reading()) {
-                return answer;
+            let answer = match self.store.get(key, &guard) {
+                Some(tracked) => self.ask_settled(tracked, key, &make, &guard, &mut ask),
+                None => {
+                    let own = L::begin(&self.source, &make(key));
+                    let rule = L::rule(&self.source, &own);
+                    ask(rule, &A::fresh(rule), self.reading())
+                }
+            };
+            match answer {
+                Ok(answer) => return answer,
+                Err(gone) => self.give_way(gone, key, &guard, &backoff),
             }
         }
     }

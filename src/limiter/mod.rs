@@ -97,7 +97,9 @@ where
 pub type TieredLimiter<K, A = TokenBucket, T = TscTicker> = RateLimiter<K, A, T, PerKey>;
 
 /// What the map holds for a key.
-struct Tracked<A: Algorithm, L: LimitSource> {
+#[doc(hidden)]
+#[allow(missing_debug_implementations)]
+pub struct Tracked<A: Algorithm, L: LimitSource> {
     own: L::Own<A>,
     state: A::State,
 }
@@ -333,8 +335,10 @@ where
 
     /// Gives back what an allowed decision for `key` spent, for a request that then did not happen.
     ///
-    /// It gives back at most what that decision spent, and never makes a key fuller than full; a
-    /// permit that has come back by itself meanwhile is not given twice. A decision that spent
+    /// It gives back at most what that decision spent, and never makes a key fuller than full. A
+    /// window or a log gives back only what still counts: the permits of a window that is over, or
+    /// of a period ago, are not given back again. A bucket has no such memory: give back soon, and
+    /// before the key's limit is changed by a refresh. A decision that spent
     /// nothing, being denied or a peek, gives back nothing. Refunding one decision twice is the
     /// caller's mistake.
     ///

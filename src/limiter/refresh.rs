@@ -1,8 +1,9 @@
 //! Limits that change while their keys are active.
 
+use super::source::{OwnPlan, Settles};
 use super::{PerKey, RateLimiter, Tracked};
 use crate::algorithm::{Algorithm, Gone};
-use crate::sync::{Backoff, Guard};
+use crate::sync::{Backoff, Guard, value};
 use crate::ticker::Ticker;
 use papaya::Equivalent;
 use std::hash::{BuildHasher, Hash};
@@ -20,7 +21,7 @@ where
     /// the new plan together. The next check of the key uses it.
     ///
     /// Permits that are owed stay owed, and a raised limit's extra permits are there at once; the
-    /// table of what each algorithm keeps is in [`algorithm`](crate::algorithm). A key that has no
+    /// table of what each algorithm keeps is in [`algorithm`](crate::algorithm#operations). A key that has no
     /// state begins under its new plan anyway. A plan with equal limits changes nothing.
     ///
     /// The function runs before anything is touched; a check of this very key that comes while its
@@ -73,41 +74,57 @@ where
             &guard,
         );
     }
+}
 
+impl<K, A, T, S> RateLimiter<K, A, T, PerKey, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    T: Ticker,
+    S: BuildHasher,
+{
     fn refresh_as_of(&self, key: K, number: u64, guard: &Guard<'_>) {
-        let own = self.source.refreshed(&key, number);
+        let own = self.source.resolved(&key, number);
         let backoff = Backoff::new();
         loop {
             let Some(tracked) = self.store.get(&key, guard) else {
                 return;
             };
-            let held = match A::hold(&tracked.state) {
-                Ok(held) => held,
-                Err(Gone::Retired) => return self.store.remove_retired(&key, guard),
-                Err(Gone::Moving) => {
-                    backoff.snooze();
-                    continue;
+            match A::hold(&tracked.state) {
+                Ok(held) => {
+                    let tracked = value(&tracked);
+                    return self.bring_over(tracked, held, key, own, Settles::No, guard);
                 }
-            };
-            // Until it is replaced, the state is put back on every way out, a panic of the key's
-            // `Hash` or `Eq` included.
-            let hold = Hold::<A> {
-                state: &tracked.state,
-                held,
-            };
-            if tracked.own.is_as_of(number) {
-                return;
+                Err(Gone::Retired) => return self.store.remove_retired(&key, guard),
+                Err(Gone::Moving) => backoff.snooze(),
             }
-            let (from, to) = (tracked.own.rule(), own.rule());
-            if from == to {
-                tracked.own.is_unchanged_as_of(number);
-                return;
-            }
-            let state = A::moved(from, &tracked.state, held, self.reading(), to);
-            self.store.replace(key, Tracked { own, state }, guard);
-            std::mem::forget(hold);
+        }
+    }
+
+    /// Puts a state under another plan in the place of the key's, whose numbers are held; or puts
+    /// those back, if the plan is no newer or no different.
+    pub(super) fn bring_over(
+        &self,
+        tracked: &Tracked<A, PerKey>,
+        held: A::Held,
+        key: K,
+        own: OwnPlan<A>,
+        settles: Settles,
+        guard: &Guard<'_>,
+    ) {
+        // Until it is replaced, the state is put back on every way out, a panic of the key's `Hash`
+        // or `Eq` included.
+        let hold = Hold::<A> {
+            state: &tracked.state,
+            held,
+        };
+        if !own.replaces(&tracked.own, settles) {
             return;
         }
+        let (from, to) = (tracked.own.rule(), own.rule());
+        let state = A::moved(from, &tracked.state, held, self.reading(), to);
+        self.store.replace(key, Tracked { own, state }, guard);
+        std::mem::forget(hold);
     }
 }
 

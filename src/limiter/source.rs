@@ -4,10 +4,11 @@
 //!
 //! A plan is resolved before its entry is in the map, so that a refresh could look the key up in
 //! between, find nothing, and return; the key would then begin under the old plan, after a refresh
-//! that promised the new one. So refreshes are counted, every entry carries the count from before
-//! its plan was resolved, and an entry that was just inserted is *unconfirmed*: before anybody
-//! decides on it, the count is read again. If it is the same, a later refresh finds the entry; if
-//! not, the entry is begun anew.
+//! that promised the new one. So refreshes are counted, every entry carries the count as of which
+//! its plan was resolved, and an entry that was just inserted is *unsettled*: before anybody
+//! decides on it, the count is read again. If it is the same, all later refreshes find the entry.
+//! If not, the entry is brought over as by a refresh, to a plan that is resolved after this second
+//! count: refreshes counted by then are in it, and later ones find the entry.
 //!
 //! # Orderings
 //!
@@ -16,12 +17,14 @@
 //! No model can show it: the lock of the map's stand-in orders the two by itself.
 //! `loom_tests::refresh` fails without the second reading of the count.
 
-use crate::algorithm::{Algorithm, Limits, Plan};
+use super::{RateLimiter, Tracked};
+use crate::algorithm::{Algorithm, Gone, Limits, Plan};
 use crate::error::LimitError;
+use crate::sync::Guard;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
-use crate::sync::thread_local;
-use std::cell::Cell;
+use crate::ticker::Ticker;
 use std::fmt;
+use std::hash::{BuildHasher, Hash};
 
 /// One limit for all keys: the marker that a limiter built with
 /// [`builder`](crate::RateLimiter::builder) carries in its type.
@@ -36,7 +39,8 @@ pub struct PerKey;
 /// Where limits come from: [`OneLimit`] or [`PerKey`].
 ///
 /// Sealed: there are just these two.
-pub trait LimitSource: sealed::Sealed + Send + Sync + 'static {
+#[allow(private_interfaces)] // Sealed: what is hidden is called by nobody else.
+pub trait LimitSource: sealed::Sealed + Sized + Send + Sync + 'static {
     /// What the limiter holds.
     #[doc(hidden)]
     type Source<K, A: Algorithm>: Send + Sync;
@@ -55,14 +59,23 @@ pub trait LimitSource: sealed::Sealed + Send + Sync + 'static {
         own: &'a Self::Own<A>,
     ) -> &'a A::Rule;
 
-    /// Whether the entry may be decided on. If it was inserted with a plan that a refresh may have
-    /// missed, it is retired with `retire_unspent` and the key is to be begun anew.
+    /// Whether the entry may be decided on, or has to be settled first.
     #[doc(hidden)]
-    fn confirm<K, A: Algorithm>(
-        source: &Self::Source<K, A>,
-        own: &Self::Own<A>,
-        retire_unspent: impl FnOnce() -> bool,
-    ) -> bool;
+    fn is_settled<A: Algorithm>(own: &Self::Own<A>) -> bool;
+
+    /// Makes sure that no refresh has missed the entry.
+    #[doc(hidden)]
+    fn settle<K, A, T, S>(
+        limiter: &RateLimiter<K, A, T, Self, S>,
+        tracked: &Tracked<A, Self>,
+        key: K,
+        guard: &Guard<'_>,
+    ) -> Result<(), Gone>
+    where
+        K: Hash + Eq,
+        A: Algorithm,
+        T: Ticker,
+        S: BuildHasher;
 
     /// What a builder holds in the place of the source.
     #[doc(hidden)]
@@ -93,8 +106,23 @@ impl LimitSource for OneLimit {
     }
 
     #[inline]
-    fn confirm<K, A: Algorithm>(_: &Plan<A>, (): &(), _: impl FnOnce() -> bool) -> bool {
+    fn is_settled<A: Algorithm>((): &()) -> bool {
         true
+    }
+
+    fn settle<K, A, T, S>(
+        _: &RateLimiter<K, A, T, Self, S>,
+        _: &Tracked<A, Self>,
+        _: K,
+        _: &Guard<'_>,
+    ) -> Result<(), Gone>
+    where
+        K: Hash + Eq,
+        A: Algorithm,
+        T: Ticker,
+        S: BuildHasher,
+    {
+        Ok(())
     }
 
     type Pending<K, A: Algorithm> = (A, Limits);
@@ -112,11 +140,7 @@ impl LimitSource for PerKey {
         // Acquire: pairs with the Release in `count_refresh`. Whoever sees the count sees the
         // change of limits that it was for.
         let count = source.refreshes.load(Ordering::Acquire);
-        let (plan, counted) = source.resolve(key);
-        OwnPlan {
-            plan,
-            mark: AtomicU64::new((count + counted) | UNCONFIRMED),
-        }
+        source.resolved(key, count | UNSETTLED)
     }
 
     #[inline]
@@ -125,14 +149,38 @@ impl LimitSource for PerKey {
     }
 
     #[inline]
-    fn confirm<K, A: Algorithm>(
-        source: &PlanByKey<K, A>,
-        own: &OwnPlan<A>,
-        retire_unspent: impl FnOnce() -> bool,
-    ) -> bool {
-        // Relaxed: once it is confirmed it stays so, whoever has seen to it.
-        let mark = own.mark.load(Ordering::Relaxed);
-        mark & UNCONFIRMED == 0 || source.confirm(own, mark & !UNCONFIRMED, retire_unspent)
+    fn is_settled<A: Algorithm>(own: &OwnPlan<A>) -> bool {
+        // Relaxed: once it is settled it stays so, whoever has seen to it.
+        own.mark.load(Ordering::Relaxed) & UNSETTLED == 0
+    }
+
+    #[cold]
+    fn settle<K, A, T, S>(
+        limiter: &RateLimiter<K, A, T, Self, S>,
+        tracked: &Tracked<A, Self>,
+        key: K,
+        guard: &Guard<'_>,
+    ) -> Result<(), Gone>
+    where
+        K: Hash + Eq,
+        A: Algorithm,
+        T: Ticker,
+        S: BuildHasher,
+    {
+        let source = &limiter.source;
+        // SeqCst: see `# Orderings`.
+        fence(Ordering::SeqCst);
+        // Acquire: as in `begin`.
+        let count = source.refreshes.load(Ordering::Acquire);
+        if tracked.own.number() == count {
+            // Relaxed: as in `is_settled`.
+            tracked.own.mark.fetch_and(!UNSETTLED, Ordering::Relaxed);
+            return Ok(());
+        }
+        let own = source.resolved(&key, count);
+        let held = A::hold(&tracked.state)?;
+        limiter.bring_over(tracked, held, key, own, Settles::Yes, guard);
+        Ok(())
     }
 
     type Pending<K, A: Algorithm> = PlanByKey<K, A>;
@@ -143,19 +191,21 @@ impl LimitSource for PerKey {
 }
 
 /// The bit of a mark that says that the count has not been read again since the insertion.
-const UNCONFIRMED: u64 = 1 << 63;
+const UNSETTLED: u64 = 1 << 63;
+
+/// Whether bringing a state over to another plan also settles its entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Settles {
+    /// The plan was resolved as of a count that was read after the insertion.
+    Yes,
+    /// The plan may have been resolved before the insertion.
+    No,
+}
 
 /// The function from key to plan, and how often it was asked to be run again.
 pub struct PlanByKey<K, A: Algorithm> {
     plan: PlanFn<K, A>,
     refreshes: AtomicU64,
-}
-
-thread_local! {
-    /// Whose function runs on this thread, by address, and how many refreshes of that same limiter
-    /// it has asked for. The plan that it then returns has missed none of those.
-    #[allow(clippy::missing_const_for_thread_local)] // Loom's has no const.
-    static RUNNING: Cell<(usize, u64)> = Cell::new((0, 0));
 }
 
 /// Called for a key's first request and by a refresh, never for a check of a key that is present.
@@ -169,38 +219,8 @@ impl<K, A: Algorithm> PlanByKey<K, A> {
         }
     }
 
-    fn address(&self) -> usize {
-        let this: *const Self = self;
-        this.addr()
-    }
-
-    /// Runs the function, and tells how many refreshes it has counted itself.
-    fn resolve(&self, key: &K) -> (Plan<A>, u64) {
-        struct Outer((usize, u64));
-        impl Drop for Outer {
-            fn drop(&mut self) {
-                RUNNING.with(|running| {
-                    let (inner, counted) = running.get();
-                    let (source, before) = self.0;
-                    let counted = if inner == source { counted } else { 0 };
-                    running.set((source, before + counted));
-                });
-            }
-        }
-        let outer = RUNNING.with(|running| running.replace((self.address(), 0)));
-        let _outer = Outer(outer);
-        let plan = (self.plan)(key);
-        (plan, RUNNING.with(Cell::get).1)
-    }
-
     /// Counts a refresh, before anything is looked up or resolved for it. Returns its number.
     pub(super) fn count_refresh(&self) -> u64 {
-        RUNNING.with(|running| {
-            let (source, counted) = running.get();
-            if source == self.address() {
-                running.set((source, counted + 1));
-            }
-        });
         // Release: pairs with the Acquire in `begin`.
         let number = self.refreshes.fetch_add(1, Ordering::Release) + 1;
         // SeqCst: see `# Orderings`.
@@ -208,27 +228,12 @@ impl<K, A: Algorithm> PlanByKey<K, A> {
         number
     }
 
-    /// The key's plan as of the refresh with that number.
-    pub(super) fn refreshed(&self, key: &K, number: u64) -> OwnPlan<A> {
+    /// The key's plan, with the count as of which it is resolved.
+    pub(super) fn resolved(&self, key: &K, mark: u64) -> OwnPlan<A> {
         OwnPlan {
             plan: (self.plan)(key),
-            mark: AtomicU64::new(number),
+            mark: AtomicU64::new(mark),
         }
-    }
-
-    #[cold]
-    fn confirm(&self, own: &OwnPlan<A>, count: u64, retire_unspent: impl FnOnce() -> bool) -> bool {
-        // SeqCst: see `# Orderings`.
-        fence(Ordering::SeqCst);
-        // Acquire: as in `begin`.
-        let missed = self.refreshes.load(Ordering::Acquire) != count;
-        // A state on which somebody has spent was confirmed by them: the refresh does find it.
-        if missed && retire_unspent() {
-            return false;
-        }
-        // Relaxed: as in `PerKey::confirm`.
-        own.mark.fetch_and(!UNCONFIRMED, Ordering::Relaxed);
-        true
     }
 }
 
@@ -246,16 +251,26 @@ pub struct OwnPlan<A: Algorithm> {
 }
 
 impl<A: Algorithm> OwnPlan<A> {
-    /// Whether the plan is as of the refresh with that number, or a later one.
-    pub(super) fn is_as_of(&self, number: u64) -> bool {
+    /// The count as of which the plan was resolved.
+    fn number(&self) -> u64 {
         // Relaxed: read and written while the state is held, but for the bit.
-        self.mark.load(Ordering::Relaxed) & !UNCONFIRMED >= number
+        self.mark.load(Ordering::Relaxed) & !UNSETTLED
     }
 
-    /// Notes that a refresh has found the plan unchanged. The state is held.
-    pub(super) fn is_unchanged_as_of(&self, number: u64) {
-        // Relaxed: as in `is_as_of`.
-        self.mark.store(number, Ordering::Relaxed);
+    /// Whether this plan takes the place of `current`, whose state is held. If not, because it is
+    /// no newer or no different, `current` notes what this one knows.
+    pub(super) fn replaces(&self, current: &Self, settles: Settles) -> bool {
+        // Relaxed, here and below: as in `number`.
+        let unsettled = match settles {
+            Settles::Yes => 0,
+            Settles::No => current.mark.load(Ordering::Relaxed) & UNSETTLED,
+        };
+        let is_newer = self.number() > current.number();
+        let number = self.number().max(current.number());
+        let replaces = is_newer && self.rule() != current.rule();
+        let marked = if replaces { self } else { current };
+        marked.mark.store(number | unsettled, Ordering::Relaxed);
+        replaces
     }
 
     pub(super) fn rule(&self) -> &A::Rule {

@@ -1,10 +1,10 @@
 //! One request, several limiters: all or none.
 //!
 //! A request that needs a permit under (client, route) *and* one under (client) takes them one
-//! after the other; when one refuses, what the others gave is refunded. So never more is admitted
-//! than each limiter allows, and nothing is kept of a request that is denied. What it gets wrong:
-//! for the moment between a taking and its refund, a concurrent request may be refused because of
-//! permits that are about to be given back.
+//! after the other; when one refuses, what the others gave is refunded. So nothing is kept of a
+//! request that is denied, and never more is admitted than each limiter allows, where what was given
+//! back counts as not spent. What it gets wrong: for the moment between a taking and its refund, a
+//! concurrent request may be refused because of permits that are about to be given back.
 //!
 //! Limits on one and the same key are better kept by [`AllOf`](crate::AllOf), which spends from
 //! all of them in one step.
@@ -234,29 +234,54 @@ pub fn try_acquire_all(gates: &[&dyn Gate]) -> Decision {
 /// Where the whole is allowed these are what [`refund_all`] takes. Where it is denied, a gate that
 /// would have given its part says so.
 pub fn try_acquire_all_each(gates: &[&dyn Gate], each: &mut [Decision]) -> Decision {
-    with_slots(gates.len(), |taken| {
-        let mut refused = None;
-        for (index, gate) in gates.iter().enumerate() {
-            taken[index] = gate.take();
-            if taken[index].is_denied() {
-                refused = Some(index);
-                break;
+    with_slots(gates.len(), |parts| {
+        let Err(refusal) = take_all(gates, parts) else {
+            return gather(parts, each);
+        };
+        look_at_all(gates, parts);
+        if parts.iter().all(Decision::is_allowed) {
+            // What refused has been given back by others meanwhile. It was refused all the same.
+            let (index, decision) = refusal;
+            parts[index] = decision;
+        }
+        gather(parts, each)
+    })
+}
+
+/// Takes from every gate; or gives back what was taken, and tells which gate refused and how.
+fn take_all(gates: &[&dyn Gate], parts: &mut [Decision]) -> Result<(), (usize, Decision)> {
+    /// Gives back what has been taken when it is dropped: on a refusal, or when a gate panics, as
+    /// a limit function may.
+    struct Taken<'a> {
+        gates: &'a [&'a dyn Gate],
+        parts: &'a mut [Decision],
+        count: usize,
+    }
+
+    impl Drop for Taken<'_> {
+        fn drop(&mut self) {
+            let given = self.gates.iter().zip(self.parts.iter());
+            for (gate, decision) in given.take(self.count) {
+                gate.give_back(*decision);
             }
         }
-        let Some(index) = refused else {
-            return gather(taken, each);
-        };
-        for (gate, given) in gates[..index].iter().zip(&taken[..index]).rev() {
-            gate.give_back(*given);
+    }
+
+    let mut taken = Taken {
+        gates,
+        parts,
+        count: 0,
+    };
+    for (index, gate) in gates.iter().enumerate() {
+        let decision = gate.take();
+        if decision.is_denied() {
+            return Err((index, decision));
         }
-        let refusal = taken[index];
-        look_at_all(gates, taken);
-        if taken.iter().all(Decision::is_allowed) {
-            // What refused has been given back by others meanwhile. It was refused all the same.
-            taken[index] = refusal;
-        }
-        gather(taken, each)
-    })
+        taken.parts[index] = decision;
+        taken.count += 1;
+    }
+    taken.count = 0;
+    Ok(())
 }
 
 /// Answers what [`try_acquire_all`] would, and changes nothing.
@@ -307,7 +332,7 @@ fn look_at_all(gates: &[&dyn Gate], seen: &mut [Decision]) {
             .iter()
             .filter(|other| other.identity(hasher) == key)
             .fold(0_u64, |sum, other| sum.saturating_add(other.cost()));
-        *slot = gate.look(cost);
+        *slot = gate.look(cost).with_cost(gate.cost());
     }
 }
 

@@ -5,7 +5,7 @@
 
 use tollgate::{Decision, Limit};
 
-use super::{Account, THIRTY_YEARS};
+use super::{Account, THIRTY_YEARS, first_wait};
 
 #[derive(Clone, Debug)]
 pub struct Bucket {
@@ -100,13 +100,17 @@ impl Account for Bucket {
     }
 
     fn refreshed(&self, limit: Limit, now: u64) -> Box<dyn Account> {
+        // A reading from before the last spend can find more owed than the bucket holds: what is
+        // owed is then what it holds, and from the time at which that is so.
+        let owes = |wait| self.full.saturating_sub(self.tau(now, wait));
+        let wait = match owes(0) <= self.capacity() {
+            true => 0,
+            false => u128::from(first_wait(|wait| owes(wait) <= self.capacity())),
+        };
         let mut bucket = Self::new(limit, self.start);
-        let owed = self
-            .full
-            .saturating_sub(self.tau(now, 0))
-            .div_ceil(self.permit);
+        let owed = owes(wait).div_ceil(self.permit);
         let owed = owed.min(u128::from(limit.burst()));
-        bucket.full = bucket.tau(now, 0) + owed * bucket.permit;
+        bucket.full = bucket.tau(now, wait) + owed * bucket.permit;
         Box::new(bucket)
     }
 }

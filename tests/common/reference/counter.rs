@@ -87,7 +87,9 @@ impl Account for Counter {
 
     fn is_idle(&self, now: u64, wait: u128) -> bool {
         let counts = self.counts(now, wait);
-        counts.current == 0 && counts.previous == 0
+        // Empty windows to come are not equal to new for the readings before them.
+        let begin = u128::from(self.index) * self.period();
+        counts.current == 0 && counts.previous == 0 && u128::from(now) + wait >= begin
     }
 
     fn spend(&mut self, now: u64, cost: u64) {

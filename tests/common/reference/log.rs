@@ -9,6 +9,8 @@ pub struct Log {
     limit: Limit,
     /// When how many permits were spent, oldest first.
     entries: Vec<(u64, u64)>,
+    /// The latest time at which permits were spent, given back since or not.
+    latest: u64,
 }
 
 impl Log {
@@ -16,17 +18,14 @@ impl Log {
         Self {
             limit,
             entries: Vec::new(),
+            latest: 0,
         }
     }
 
-    fn newest(&self) -> u64 {
-        self.entries.last().map_or(0, |(time, _)| *time)
-    }
-
-    /// The permits spent in the period that ends at this time, or at the newest entry's if that
-    /// is later.
+    /// The permits spent in the period that ends at this time, or at the latest spend if that is
+    /// later.
     fn spent_at(&self, now: u64, wait: u128) -> u128 {
-        let judged = (u128::from(now) + wait).max(u128::from(self.newest()));
+        let judged = (u128::from(now) + wait).max(u128::from(self.latest));
         let period = self.limit.period_ns();
         self.entries
             .iter()
@@ -51,7 +50,7 @@ impl Account for Log {
     }
 
     fn judged(&self, now: u64) -> u64 {
-        now.max(self.newest())
+        now.max(self.latest)
     }
 
     fn admits(&self, now: u64, wait: u128, cost: u64) -> bool {
@@ -64,13 +63,15 @@ impl Account for Log {
     }
 
     fn is_idle(&self, now: u64, wait: u128) -> bool {
-        self.spent_at(now, wait) == 0
+        // Equal to new for earlier readings, too, which only a time to come can be.
+        self.spent_at(now, wait) == 0 && u128::from(now) + wait >= u128::from(self.latest)
     }
 
     fn spend(&mut self, now: u64, cost: u64) {
         let judged = self.judged(now);
         self.drop_older(judged, self.limit.period_ns());
         self.entries.push((judged, cost));
+        self.latest = judged;
     }
 
     fn refund(&mut self, _now: u64, spent: &Decision) {

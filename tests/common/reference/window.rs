@@ -82,7 +82,8 @@ impl Account for Window {
     }
 
     fn is_idle(&self, now: u64, wait: u128) -> bool {
-        self.count_at(now, wait) == 0
+        // An empty window to come is not equal to new for the readings before it.
+        self.count_at(now, wait) == 0 && self.number(now, wait) >= self.index
     }
 
     fn spend(&mut self, now: u64, cost: u64) {
