@@ -1,11 +1,11 @@
 //! Every interleaving of a few threads, checked up to a bound of preemptions.
 //!
 //! With `--features loom` each scenario is a model: loom runs it under every schedule with at most
-//! three preemptions, and under every value that the memory model lets a load return. For
-//! whole states behind a sequence lock the bound is two: there are too many orders of their loads
-//! for more; the lock by itself has three. `LOOM_MAX_PREEMPTIONS` asks for another bound. Without the feature the same scenario runs a thousand times
-//! on real threads, over the real map, which keeps these tests compiling and the stand-in map
-//! honest.
+//! three preemptions, and under every value that the memory model lets a load return. For whole
+//! states behind a sequence lock the bound is two: there are too many orders of their loads for
+//! more; the lock by itself has three. `LOOM_MAX_PREEMPTIONS` asks for another bound. Without the
+//! feature the same scenario runs a thousand times on real threads, over the real map, which keeps
+//! these tests compiling and the stand-in map honest.
 //!
 //! Each model has at least one mutation of `src` that makes it fail: `mutations/`, one patch each,
 //! run by `scripts/model-mutations`.
