@@ -168,7 +168,8 @@ macro_rules! refreshes {
 
             #[test]
             fn a_refresh_never_misses_a_key_beside_an_older_one() {
-                check_within($preemptions, || an_older_refresh_does_not_hide_a_key($algorithm));
+                // Three threads that each look up, hold and replace: two preemptions for all.
+                check_within(2, || an_older_refresh_does_not_hide_a_key($algorithm));
             }
 
             #[test]

@@ -13,8 +13,8 @@ use std::thread;
 use arena::{THREADS, on_the_run, rounds};
 use support::*;
 use tollgate::{
-    Algorithm, AllOf, AnyAlgorithm, FixedWindow, Gate, Limits, ManualTicker, PerKey, Plan,
-    RateLimiter, SlidingCounter, SlidingLog, Ticker, TokenBucket, try_acquire_all,
+    Algorithm, AllOf, AnyAlgorithm, FixedWindow, Gate, LimitSource, Limits, ManualTicker, PerKey,
+    Plan, RateLimiter, SlidingCounter, SlidingLog, Ticker, TokenBucket, try_acquire_all,
 };
 
 #[track_caller]
@@ -30,6 +30,11 @@ fn all_equal(totals: &[usize], expected: usize) {
     );
 }
 
+/// Sweeps a few times, before others have their turn.
+fn sweep<A: Algorithm, L: LimitSource>(limiter: &RateLimiter<u64, A, ManualTicker, L>) -> usize {
+    (0..8).map(|_| limiter.evict_idle()).sum()
+}
+
 /// In each round the key is idle when eight threads come for its permits and an evictor for the
 /// key. The clock stands still meanwhile.
 fn evicted_in_rounds<A: Algorithm>(algorithm: A, limits: impl Into<Limits>, count: u64) {
@@ -38,7 +43,7 @@ fn evicted_in_rounds<A: Algorithm>(algorithm: A, limits: impl Into<Limits>, coun
         count,
         |_| ticker.advance(limiter.peek(KEY).reset_after()),
         |_| admitted(&limiter, 10),
-        &[&|| limiter.evict_idle()],
+        &[&|| sweep(&limiter)],
     );
     all_equal(&totals, 20);
     assert!(retired[0] > 0, "no key was evicted while it was asked for");
@@ -77,7 +82,7 @@ fn evicted_on_the_run<A: Algorithm + Copy>(algorithm: A, limits: impl Into<Limit
     let mut expected = 0;
     let attempt = || limiter.try_acquire(KEY).is_allowed();
     let mut by_this_thread = 0;
-    let retired = on_the_run(attempt, &|| limiter.evict_idle(), |taken| {
+    let retired = on_the_run(attempt, &|| sweep(&limiter), |taken| {
         for step in 0..steps {
             while twin.try_acquire(KEY).is_allowed() {
                 expected += 1;
@@ -165,9 +170,11 @@ fn the_first_touch_of_a_key_by_all_at_once_admits_exactly_the_limit() {
     for_every_algorithm!(check);
 }
 
-/// A limiter with the one plan or the other, as `turned` says.
+/// A limiter with the one plan or the other, as `turned` says. Its function pauses once it has
+/// chosen, so that what it returns may be out of date.
 fn turning<A: Algorithm>(
     plans: [Plan<A>; 2],
+    pause: fn(),
 ) -> (
     RateLimiter<u64, A, ManualTicker, PerKey>,
     ManualTicker,
@@ -178,8 +185,7 @@ fn turning<A: Algorithm>(
         let turned = turned.clone();
         move |_: &u64| {
             let plan = &plans[turned.load(Ordering::SeqCst)];
-            // What was read may be out of date when it is used.
-            thread::yield_now();
+            pause();
             plan.clone()
         }
     })
@@ -196,7 +202,7 @@ fn plans<A: Algorithm + Copy>(algorithm: A, limits: [&str; 2]) -> [Plan<A>; 2] {
 /// Two plans that promise the same at one instant, and are not equal: every refresh moves every
 /// key. Evictions beside.
 fn refreshed_in_rounds<A: Algorithm>(plans: [Plan<A>; 2], count: u64) {
-    let (limiter, ticker, turned) = turning(plans);
+    let (limiter, ticker, turned) = turning(plans, || {});
     let (totals, beside) = rounds(
         count,
         |round| ticker.set((round + 1) * 40 * S),
@@ -209,7 +215,7 @@ fn refreshed_in_rounds<A: Algorithm>(plans: [Plan<A>; 2], count: u64) {
                 limiter.refresh(KEY);
                 2
             },
-            &|| limiter.evict_idle(),
+            &|| sweep(&limiter),
         ],
     );
     all_equal(&totals, 10);
@@ -222,21 +228,21 @@ fn refreshed_in_rounds<A: Algorithm>(plans: [Plan<A>; 2], count: u64) {
 #[test]
 fn refreshing_all_keys_in_a_stampede_mints_and_loses_nothing() {
     let windows = ["10/10s", "10/20s"];
-    refreshed_in_rounds(plans(TokenBucket, ["10/s", "20/2s burst 10"]), 2_000);
-    refreshed_in_rounds(plans(FixedWindow, windows), 2_000);
-    refreshed_in_rounds(plans(SlidingLog, windows), 2_000);
-    refreshed_in_rounds(plans(SlidingCounter, windows), 2_000);
+    refreshed_in_rounds(plans(TokenBucket, ["10/s", "20/2s burst 10"]), 1_000);
+    refreshed_in_rounds(plans(FixedWindow, windows), 1_000);
+    refreshed_in_rounds(plans(SlidingLog, windows), 1_000);
+    refreshed_in_rounds(plans(SlidingCounter, windows), 1_000);
     let list = AllOf
         .plan([limit("20/2s burst 10"), limit("11/s")])
         .expect("a list");
-    refreshed_in_rounds([plans(AllOf, windows)[0].clone(), list], 2_000);
+    refreshed_in_rounds([plans(AllOf, windows)[0].clone(), list], 1_000);
     for (from, to) in [(0, 2), (1, 3), (4, 2)] {
         let plan = |index: usize| {
             AnyAlgorithm::ALL[index]
                 .plan(limit("10/10s"))
                 .expect("a limit")
         };
-        refreshed_in_rounds([plan(from), plan(to)], 2_000);
+        refreshed_in_rounds([plan(from), plan(to)], 1_000);
     }
 }
 
@@ -244,7 +250,8 @@ fn refreshing_all_keys_in_a_stampede_mints_and_loses_nothing() {
 fn a_limit_that_is_raised_in_a_stampede_admits_the_raised_limit() {
     fn check(algorithm: impl Algorithm + Copy) {
         for all in [false, true] {
-            let (limiter, _, turned) = turning(plans(algorithm, ["10/10s", "15/10s"]));
+            let (limiter, _, turned) =
+                turning(plans(algorithm, ["10/10s", "15/10s"]), thread::yield_now);
             // Whoever begins the key may do so under either limit, while it is refreshed.
             let (key, raised) = (AtomicU64::new(0), AtomicUsize::new(0));
             let before = |round| {
@@ -284,7 +291,7 @@ fn a_limit_that_is_raised_in_a_stampede_admits_the_raised_limit() {
                 limiter.refresh(&key.load(Ordering::SeqCst));
                 0
             };
-            let (totals, _) = rounds(100, before, attempt, &[&raise, &again]);
+            let (totals, _) = rounds(250, before, attempt, &[&raise, &again]);
             all_equal(&totals, 15);
         }
     }
@@ -310,13 +317,13 @@ fn refunds_beside_requests_conserve_every_permit() {
         // Once all is refunded the key is idle, so that it is evicted between the requests.
         let mut lefts = Vec::new();
         let (kept, retired) = rounds(
-            2_000,
+            1_000,
             |_| {
                 lefts.push(limiter.peek(KEY).remaining() as usize);
                 ticker.advance(ns(20 * S));
             },
             attempt,
-            &[&|| limiter.evict_idle()],
+            &[&|| sweep(&limiter)],
         );
         lefts.push(limiter.peek(KEY).remaining() as usize);
         let sums: Vec<usize> = kept
@@ -360,9 +367,7 @@ fn several_limiters_asked_together_never_admit_more_and_lose_nothing() {
                 }
             },
             |_| ask(6),
-            &[&|| narrow.evict_idle(), &|| {
-                bucket.evict_idle() + wide.evict_idle()
-            }],
+            &[&|| sweep(&narrow), &|| sweep(&bucket) + sweep(&wide)],
         );
         later.push(ask(20));
         let sums = totals.iter().zip(&later[1..]).map(|(one, two)| one + two);

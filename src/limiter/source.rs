@@ -94,6 +94,7 @@ mod sealed {
     impl Sealed for super::PerKey {}
 }
 
+#[allow(private_interfaces)] // As for the trait.
 impl LimitSource for OneLimit {
     type Source<K, A: Algorithm> = Plan<A>;
     type Own<A: Algorithm> = ();
@@ -132,6 +133,7 @@ impl LimitSource for OneLimit {
     }
 }
 
+#[allow(private_interfaces)] // As for the trait.
 impl LimitSource for PerKey {
     type Source<K, A: Algorithm> = PlanByKey<K, A>;
     type Own<A: Algorithm> = OwnPlan<A>;

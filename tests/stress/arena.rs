@@ -91,7 +91,7 @@ pub(crate) fn rounds(
                     for _ in 0..count {
                         meeting.meet();
                         while attempting.load(Ordering::SeqCst) > 0 {
-                            sum += (0..8).map(|_| beside()).sum::<usize>();
+                            sum += beside();
                             assert!(!meeting.broken.load(Ordering::SeqCst));
                             thread::yield_now();
                         }
@@ -150,7 +150,7 @@ pub(crate) fn on_the_run(
         let beside = scope.spawn(|| {
             let mut sum = 0;
             while !done.load(Ordering::SeqCst) {
-                sum += (0..64).map(|_| beside()).sum::<usize>();
+                sum += beside();
                 thread::yield_now();
             }
             sum
