@@ -231,6 +231,27 @@ fn eviction_forgets_the_idle_keys_and_only_those() {
     for_every_algorithm!(check);
 }
 
+#[test]
+fn a_key_that_was_evicted_mints_nothing_when_the_clock_steps_back() {
+    fn check(algorithm: impl Algorithm) {
+        let (limiter, ticker) = built(algorithm, five(), 0);
+        ticker.set(S);
+        assert_eq!(admitted(&limiter, 9), 5);
+        let idle = S + limiter.peek(KEY).standing().reset_after;
+        ticker.set(idle);
+        assert_eq!(limiter.evict_idle(), 1);
+        ticker.set(S);
+        let back = admitted(&limiter, 9);
+        ticker.set(idle);
+        assert_eq!(
+            back + admitted(&limiter, 9),
+            5,
+            "{back} when it had stepped back"
+        );
+    }
+    for_every_algorithm!(check);
+}
+
 /// A time that two threads may read two seconds apart.
 struct Vague(ManualTicker);
 

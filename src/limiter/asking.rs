@@ -6,6 +6,7 @@ use crate::sync::{Backoff, Guard, Ref, value};
 use crate::ticker::Ticker;
 use papaya::Equivalent;
 use std::hash::{BuildHasher, Hash};
+use std::sync::atomic::Ordering;
 
 impl<K, A, T, L, S> RateLimiter<K, A, T, L, S>
 where
@@ -17,13 +18,25 @@ where
 {
     #[inline]
     pub(super) fn reading(&self) -> Reading {
-        Reading::new(self.start, self.ticker.now())
+        // Relaxed: who has met the mark of an eviction, or misses the key, sees the floor that was
+        // raised before it. For all others it changes nothing, unless the clock steps back.
+        let floor = self.evicted_at.load(Ordering::Relaxed);
+        Reading::new(self.start, self.ticker.now().max(floor))
     }
 
     /// The reading at which a state has to be idle to be forgotten: no thread reads an older one.
-    pub(super) fn evicting_at(&self) -> Reading {
+    fn evicting_at(&self) -> Reading {
         let now = self.ticker.now();
         Reading::new(self.start, now.saturating_sub(self.ticker.disagreement()))
+    }
+
+    /// The reading of a sweep, noted before it retires anything: a key that is forgotten by it is
+    /// not begun again at an older one.
+    pub(super) fn begin_evicting(&self) -> Reading {
+        let at = self.evicting_at();
+        // Relaxed: the marks publish it.
+        self.evicted_at.fetch_max(at.now(), Ordering::Relaxed);
+        at
     }
 
     /// Asks a key's state. The ticker is read here, once the state is in hand: a reading from

@@ -12,6 +12,7 @@ use crate::ticker::{Ticker, TscTicker};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 impl<K: Hash + Eq> RateLimiter<K> {
@@ -196,6 +197,7 @@ where
             store: Store::new(self.capacity, self.hasher),
             start: self.ticker.now(),
             ticker: self.ticker,
+            evicted_at: AtomicU64::new(0),
         })
     }
 }

@@ -23,6 +23,7 @@ use crate::ticker::{Ticker, TscTicker};
 use papaya::Equivalent;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
+use std::sync::atomic::AtomicU64;
 
 /// Limits the rate of each key: a user, an API key, an address.
 ///
@@ -73,6 +74,10 @@ where
     ticker: T,
     /// The ticker's reading when the limiter was built.
     start: u64,
+    /// The latest reading at which idle keys were forgotten. No reading counts as older, so that a
+    /// clock that steps back does not find them new. (Not one of `sync`'s: the models are to hold
+    /// without it, for a clock that does not step back.)
+    evicted_at: AtomicU64,
 }
 
 /// A limiter whose limits come from a function of the key: what
@@ -396,7 +401,8 @@ where
 
     /// Forgets the keys that are idle, which is: equal to new. Returns how many those were.
     ///
-    /// Not one permit is minted by it, whatever other threads do meanwhile. A key counts as idle
+    /// Not one permit is minted by it, whatever other threads do meanwhile, and even if the clock
+    /// steps back afterwards: readings from before it count as its own. A key counts as idle
     /// only once it has been so for longer than the ticker's
     /// [`disagreement`](Ticker::disagreement).
     ///
@@ -419,7 +425,7 @@ where
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
     pub fn evict_idle(&self) -> usize {
-        let at = self.evicting_at();
+        let at = self.begin_evicting();
         self.store.sweep(|tracked| {
             let rule = L::rule(&self.source, &tracked.own);
             A::retire_if_idle(rule, &tracked.state, at)

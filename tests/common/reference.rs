@@ -26,6 +26,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::slice;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -103,6 +104,8 @@ type Limits = dyn Fn(u64) -> Vec<Limit> + Send + Sync;
 pub struct Reference {
     kind: Kind,
     start: u64,
+    /// The latest reading at which idle keys were forgotten.
+    evicted_at: AtomicU64,
     limits: Box<Limits>,
     keys: Mutex<HashMap<u64, Accounts>>,
 }
@@ -133,6 +136,7 @@ impl Reference {
         Self {
             kind,
             start,
+            evicted_at: AtomicU64::new(0),
             limits: Box::new(limits),
             keys: Mutex::default(),
         }
@@ -149,7 +153,7 @@ impl Reference {
     /// The decision, and each limit's own: what it would say if it were alone. Where the whole is
     /// denied, a limit that would have allowed it has spent nothing.
     pub fn try_acquire_each(&self, key: u64, cost: u64, now: u64) -> (Decision, Vec<Decision>) {
-        let now = now.max(self.start);
+        let now = self.counted(now);
         let mut keys = self.lock();
         let known = keys.contains_key(&key);
         let accounts = keys.entry(key).or_insert_with(|| self.fresh(key));
@@ -170,7 +174,7 @@ impl Reference {
 
     /// What [`try_acquire_each`](Self::try_acquire_each) would answer, with nothing spent.
     pub fn peek_each(&self, key: u64, cost: u64, now: u64) -> (Decision, Vec<Decision>) {
-        let now = now.max(self.start);
+        let now = self.counted(now);
         let keys = self.lock();
         let fresh;
         let accounts = match keys.get(&key) {
@@ -183,8 +187,15 @@ impl Reference {
         unspent(answer(accounts, &verdicts(accounts, cost, now), cost, now))
     }
 
+    /// A reading counts as no older than the building, nor than the latest eviction: a clock that
+    /// steps back must not find a key new that was forgotten.
+    fn counted(&self, now: u64) -> u64 {
+        let evicted_at = self.evicted_at.load(Ordering::SeqCst);
+        now.max(self.start).max(evicted_at)
+    }
+
     pub fn refund(&self, key: u64, spent: Decision, now: u64) {
-        let now = now.max(self.start);
+        let now = self.counted(now);
         if spent.spent() == 0 {
             return;
         }
@@ -201,7 +212,7 @@ impl Reference {
 
     /// Limits and numbers change together; equal limits change nothing.
     pub fn refresh(&self, key: u64, now: u64) {
-        let now = now.max(self.start);
+        let now = self.counted(now);
         if let Some(accounts) = self.lock().get_mut(&key) {
             let limits = (self.limits)(key);
             if accounts
@@ -232,6 +243,7 @@ impl Reference {
     /// may disagree; says how many.
     pub fn evict_idle(&self, now: u64, disagreement: u64) -> usize {
         let then = now.saturating_sub(disagreement).max(self.start);
+        self.evicted_at.fetch_max(then, Ordering::SeqCst);
         let mut keys = self.lock();
         let before = keys.len();
         keys.retain(|_, accounts| !accounts.iter().all(|account| account.is_idle(then, 0)));
