@@ -137,6 +137,8 @@ fn the_later_refresh_prevails<A: Algorithm + Copy>(algorithm: A) {
 }
 
 /// As above, beside a refresh from before the change, which may hold or replace the key's entry.
+/// The worst order of the three takes one preemption more than there is time for: that a refresh
+/// keeps the entry unsettled (`Settles::No`) is argued in `limiter/source.rs`, not shown here.
 fn an_older_refresh_does_not_hide_a_key<A: Algorithm + Copy>(algorithm: A) {
     let changing = Changing::new(algorithm);
     let other = changing.clone();

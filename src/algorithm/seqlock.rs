@@ -23,7 +23,9 @@
 //!   the next reader sees.
 //!
 //! The marks for retired and moving are AcqRel, for the reason given in
-//! [`one_word`](super::one_word). `loom_tests::seqlock` fails when any of these is weakened.
+//! [`one_word`](super::one_word). `loom_tests::seqlock` fails when a fence is missing, or when the
+//! first load or the last store is weakened; that putting back needs Release is argued only, no
+//! model here shows it.
 
 use super::Gone;
 use crate::sync::Backoff;
