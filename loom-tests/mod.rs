@@ -7,8 +7,8 @@
 //! feature the same scenario runs a thousand times on real threads, over the real map, which keeps
 //! these tests compiling and the stand-in map honest.
 //!
-//! Each model has at least one mutation of `src` that makes it fail: `mutations/`, one patch each,
-//! run by `scripts/model-mutations`.
+//! Mutations of `src` that models must catch are in `mutations/`, one patch each, with the model that
+//! fails; `scripts/model-mutations` runs them. Not every model has one of its own.
 
 mod evict;
 mod first_touch;
