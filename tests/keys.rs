@@ -133,6 +133,17 @@ fn a_struct_is_made_from_a_borrowed_view_when_it_is_first_seen() {
 }
 
 #[test]
+fn no_key_is_made_for_what_spends_nothing_where_one_limit_is_for_all() {
+    let limiter = two_an_hour::<String>();
+    let unmade = |_: &str| -> String { unreachable!("nothing has to be shown the key") };
+    assert_eq!(limiter.peek_with("ada", unmade).remaining(), 2);
+    assert!(limiter.peek_n_with("ada", 3, unmade).is_never());
+    assert_eq!(limiter.try_acquire_n_with("ada", 0, unmade).remaining(), 2);
+    assert!(limiter.try_acquire_n_with("ada", 3, unmade).is_never());
+    assert_eq!(limiter.tracked_keys(), 0);
+}
+
+#[test]
 fn a_shared_slice_is_made_from_a_slice() {
     let limiter = two_an_hour::<Arc<str>>();
     let make = |key: &str| Arc::from(key);

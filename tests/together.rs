@@ -140,6 +140,35 @@ fn what_one_can_never_give_is_never_given() {
 }
 
 #[test]
+fn a_request_that_can_never_fit_begins_no_key() {
+    fn check(algorithm: impl Algorithm + Copy) {
+        let (one, _) = built(algorithm, limit("5/10s"), 0);
+        let (other, _, _) = switched(algorithm, limit("5/10s"), 0);
+        let nothing = || assert_eq!((one.tracked_keys(), other.tracked_keys()), (0, 0));
+        let (fits, too_much) = (
+            (one.ask(KEY), other.ask(KEY)),
+            (one.ask_n(KEY, 6), other.ask_n(KEY, 6)),
+        );
+        let requests: [&[&dyn Gate]; 4] = [
+            &[&fits.0, &too_much.1],
+            &[&fits.1, &too_much.0],
+            &[&fits.0, &one.ask_n(KEY, 5)],
+            &[&fits.1, &other.ask_n(KEY, 5)],
+        ];
+        for gates in requests {
+            assert!(try_acquire_all(gates).is_never());
+            nothing();
+        }
+        let gates: [&dyn Gate; 2] = [&one.ask_n(&8, 5), &other.ask(KEY)];
+        assert!(
+            try_acquire_all(&gates).is_allowed(),
+            "six in all, of two keys"
+        );
+    }
+    for_every_algorithm!(check);
+}
+
+#[test]
 fn one_key_may_be_asked_twice() {
     fn check(algorithm: impl Algorithm) {
         let (limiter, ticker) = built(algorithm, limit("5/10s"), 0);

@@ -5,6 +5,7 @@ use crate::algorithm::{Algorithm, Gone, Reading};
 use crate::sync::{Backoff, Guard, Ref, value};
 use crate::ticker::Ticker;
 use papaya::Equivalent;
+use std::cell::OnceCell;
 use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::Ordering;
 
@@ -110,15 +111,16 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        let owned = make(key);
+        let owned = OnceCell::new();
         // The caller's function runs before anything is touched: it may panic, or ask this very
         // limiter.
-        let own = L::begin(&self.source, &owned);
+        let own = L::begin(&self.source, || owned.get_or_init(|| make(key)));
         let rule = L::rule(&self.source, &own);
         let state = A::fresh(rule);
         if cost == 0 || cost > A::capacity(rule) {
             return ask(rule, &state, self.reading());
         }
+        let owned = owned.into_inner().unwrap_or_else(|| make(key));
         let tracked = self.store.begin(owned, Tracked { own, state }, guard);
         self.ask_settled(tracked, key, make, guard, ask)
     }
@@ -172,7 +174,8 @@ where
             let answer = match self.store.get(key, &guard) {
                 Some(tracked) => self.ask_settled(tracked, key, &make, &guard, &mut ask),
                 None => {
-                    let own = L::begin(&self.source, &make(key));
+                    let owned = OnceCell::new();
+                    let own = L::begin(&self.source, || owned.get_or_init(|| make(key)));
                     let rule = L::rule(&self.source, &own);
                     ask(rule, &A::fresh(rule), self.reading())
                 }
@@ -181,6 +184,17 @@ where
                 Ok(answer) => return answer,
                 Err(gone) => self.give_way(gone, key, &guard, &backoff),
             }
+        }
+    }
+
+    /// The most that a single request for the key may cost.
+    pub(super) fn capacity<Q>(&self, key: &Q, make: impl Fn(&Q) -> K) -> u64
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        match L::rule_for_all(&self.source) {
+            Some(rule) => A::capacity(rule),
+            None => self.look(key, make, |rule, _, _| Ok(A::capacity(rule))),
         }
     }
 }

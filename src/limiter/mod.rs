@@ -307,8 +307,8 @@ where
         self.peek_n_with(key, cost, Q::to_owned)
     }
 
-    /// As [`peek`](Self::peek), for a key that is made by `make`: a function from key to limit
-    /// has to be shown an owned one.
+    /// As [`peek`](Self::peek), for a key that is made by `make`. It is made only where the key has
+    /// no state, and a function from key to plan has to be shown it.
     pub fn peek_with<Q>(&self, key: &Q, make: impl Fn(&Q) -> K) -> Decision
     where
         Q: Hash + Equivalent<K> + ?Sized,

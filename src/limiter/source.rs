@@ -48,9 +48,13 @@ pub trait LimitSource: sealed::Sealed + Sized + Send + Sync + 'static {
     #[doc(hidden)]
     type Own<A: Algorithm>: Send + Sync;
 
-    /// Resolves the key's limit. May run the caller's function, which may panic.
+    /// Resolves the key's limit. May run the caller's function, which may panic; only then it asks
+    /// for the key.
     #[doc(hidden)]
-    fn begin<K, A: Algorithm>(source: &Self::Source<K, A>, key: &K) -> Self::Own<A>;
+    fn begin<'k, K: 'k, A: Algorithm>(
+        source: &Self::Source<K, A>,
+        key: impl FnOnce() -> &'k K,
+    ) -> Self::Own<A>;
 
     /// The rule under which the key's state decides.
     #[doc(hidden)]
@@ -58,6 +62,10 @@ pub trait LimitSource: sealed::Sealed + Sized + Send + Sync + 'static {
         source: &'a Self::Source<K, A>,
         own: &'a Self::Own<A>,
     ) -> &'a A::Rule;
+
+    /// The rule of every key, if there is one for all.
+    #[doc(hidden)]
+    fn rule_for_all<K, A: Algorithm>(source: &Self::Source<K, A>) -> Option<&A::Rule>;
 
     /// Whether the entry may be decided on, or has to be settled first.
     #[doc(hidden)]
@@ -99,11 +107,15 @@ impl LimitSource for OneLimit {
     type Source<K, A: Algorithm> = Plan<A>;
     type Own<A: Algorithm> = ();
 
-    fn begin<K, A: Algorithm>(_: &Plan<A>, _: &K) {}
+    fn begin<'k, K: 'k, A: Algorithm>(_: &Plan<A>, _: impl FnOnce() -> &'k K) {}
 
     #[inline]
     fn rule<'a, K, A: Algorithm>(source: &'a Plan<A>, (): &'a ()) -> &'a A::Rule {
         source.rule()
+    }
+
+    fn rule_for_all<K, A: Algorithm>(source: &Plan<A>) -> Option<&A::Rule> {
+        Some(source.rule())
     }
 
     #[inline]
@@ -138,16 +150,23 @@ impl LimitSource for PerKey {
     type Source<K, A: Algorithm> = PlanByKey<K, A>;
     type Own<A: Algorithm> = OwnPlan<A>;
 
-    fn begin<K, A: Algorithm>(source: &PlanByKey<K, A>, key: &K) -> OwnPlan<A> {
+    fn begin<'k, K: 'k, A: Algorithm>(
+        source: &PlanByKey<K, A>,
+        key: impl FnOnce() -> &'k K,
+    ) -> OwnPlan<A> {
         // Acquire: pairs with the Release in `count_refresh`. Whoever sees the count sees the
         // change of limits that it was for.
         let count = source.refreshes.load(Ordering::Acquire);
-        source.resolved(key, count | UNSETTLED)
+        source.resolved(key(), count | UNSETTLED)
     }
 
     #[inline]
     fn rule<'a, K, A: Algorithm>(_: &'a PlanByKey<K, A>, own: &'a OwnPlan<A>) -> &'a A::Rule {
         own.plan.rule()
+    }
+
+    fn rule_for_all<K, A: Algorithm>(_: &PlanByKey<K, A>) -> Option<&A::Rule> {
+        None
     }
 
     #[inline]

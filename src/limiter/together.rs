@@ -32,6 +32,8 @@ mod sealed {
     use super::{Decision, RandomState};
 
     pub trait Gate {
+        /// The most that can ever be taken at once.
+        fn capacity(&self) -> u64;
         fn take(&self) -> Decision;
         fn look(&self, cost: u64) -> Decision;
         fn give_back(&self, decision: Decision);
@@ -113,6 +115,10 @@ where
     Q: Hash + Equivalent<K> + ?Sized,
     M: Fn(&Q) -> K,
 {
+    fn capacity(&self) -> u64 {
+        self.limiter.capacity(self.key, &self.make)
+    }
+
     fn take(&self) -> Decision {
         self.limiter
             .try_acquire_n_with(self.key, self.cost, &self.make)
@@ -169,6 +175,10 @@ impl<A: Algorithm, T: Ticker> Gate for AskUnkeyed<'_, A, T> {
 }
 
 impl<A: Algorithm, T: Ticker> sealed::Gate for AskUnkeyed<'_, A, T> {
+    fn capacity(&self) -> u64 {
+        self.limiter.capacity()
+    }
+
     fn take(&self) -> Decision {
         self.limiter.try_acquire_n(self.cost)
     }
@@ -202,8 +212,9 @@ impl<A: Algorithm, T> fmt::Debug for AskUnkeyed<'_, A, T> {
 /// wait, or with the fewest permits left. `retry_after` is the longest wait of all that would
 /// refuse; it is *never* if one of them can never admit its part, one key's parts taken together.
 ///
-/// Never more is admitted than each limiter allows. It is not one atomic step: a concurrent request
-/// may be refused because of permits that are about to be given back.
+/// Never more is admitted than each limiter allows, and a request that can never fit begins no key.
+/// It is not one atomic step: a concurrent request may be refused because of permits that are about
+/// to be given back.
 ///
 /// To give back what was taken use [`try_acquire_all_each`] and [`refund_all`].
 ///
@@ -235,6 +246,12 @@ pub fn try_acquire_all(gates: &[&dyn Gate]) -> Decision {
 /// would have given its part says so.
 pub fn try_acquire_all_each(gates: &[&dyn Gate], each: &mut [Decision]) -> Decision {
     with_slots(gates.len(), |parts| {
+        if may_never_fit(gates) {
+            look_at_all(gates, parts);
+            if parts.iter().any(Decision::is_never) {
+                return gather(parts, each);
+            }
+        }
         let Err(refusal) = take_all(gates, parts) else {
             return gather(parts, each);
         };
@@ -246,6 +263,18 @@ pub fn try_acquire_all_each(gates: &[&dyn Gate], each: &mut [Decision]) -> Decis
         }
         gather(parts, each)
     })
+}
+
+/// Whether a part may be more than its gate can ever hold, one key's parts taken together. Nothing is
+/// taken for such a request, not even to be given back: that would begin keys.
+fn may_never_fit(gates: &[&dyn Gate]) -> bool {
+    // More than any one key is asked for: the keys need not be told apart.
+    let cost = total_cost(gates.iter().map(|gate| gate.cost()));
+    gates.iter().any(|gate| gate.capacity() < cost)
+}
+
+fn total_cost(costs: impl Iterator<Item = u64>) -> u64 {
+    costs.fold(0, u64::saturating_add)
 }
 
 /// Takes from every gate; or gives back what was taken, and tells which gate refused and how.
@@ -328,10 +357,8 @@ fn look_at_all(gates: &[&dyn Gate], seen: &mut [Decision]) {
     let hasher = HASHER.get_or_init(RandomState::new);
     for (slot, gate) in seen.iter_mut().zip(gates) {
         let key = gate.identity(hasher);
-        let cost = gates
-            .iter()
-            .filter(|other| other.identity(hasher) == key)
-            .fold(0_u64, |sum, other| sum.saturating_add(other.cost()));
+        let same = gates.iter().filter(|other| other.identity(hasher) == key);
+        let cost = total_cost(same.map(|other| other.cost()));
         *slot = gate.look(cost).with_cost(gate.cost());
     }
 }
@@ -368,9 +395,7 @@ fn gather(parts: &[Decision], each: &mut [Decision]) -> Decision {
             .max()
             .unwrap_or(0),
     };
-    let cost = parts
-        .iter()
-        .fold(0_u64, |sum, part| sum.saturating_add(part.cost()));
+    let cost = total_cost(parts.iter().map(Decision::cost));
     let reading = parts.iter().map(Decision::reading).max().unwrap_or(0);
     // A slice of more than 2^32 gates does not fit in memory.
     // No single limiter gave it, so that none takes it back.

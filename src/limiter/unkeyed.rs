@@ -131,6 +131,11 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
         A::clear(self.plan.rule(), &self.state);
     }
 
+    /// The most that a single request may cost.
+    pub(super) fn capacity(&self) -> u64 {
+        A::capacity(self.plan.rule())
+    }
+
     #[inline]
     fn answer<R>(&self, mut ask: impl FnMut(Reading) -> Result<R, Gone>) -> R {
         loop {
