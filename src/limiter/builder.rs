@@ -59,7 +59,7 @@ impl<K: Hash + Eq> RateLimiter<K> {
     ) -> Builder<K, TokenBucket, TscTicker, OneLimit, RandomState> {
         Builder {
             pending: (TokenBucket, limits.into()),
-            ticker: TscTicker::new(),
+            ticker: Pending::Made(TscTicker::new),
             hasher: RandomState::default(),
             capacity: 0,
         }
@@ -92,7 +92,7 @@ impl<K: Hash + Eq> RateLimiter<K> {
     ) -> Builder<K, A, TscTicker, PerKey, RandomState> {
         Builder {
             pending: PlanByKey::new(plan),
-            ticker: TscTicker::new(),
+            ticker: Pending::Made(TscTicker::new),
             hasher: RandomState::default(),
             capacity: 0,
         }
@@ -103,9 +103,24 @@ impl<K: Hash + Eq> RateLimiter<K> {
 #[must_use = "a builder does nothing until it is built"]
 pub struct Builder<K, A: Algorithm, T, L: LimitSource, S> {
     pending: L::Pending<K, A>,
-    ticker: T,
+    ticker: Pending<T>,
     hasher: S,
     capacity: usize,
+}
+
+/// A ticker, or how to make it: to calibrate the default one takes a while, and it may be replaced.
+enum Pending<T> {
+    Given(T),
+    Made(fn() -> T),
+}
+
+impl<T> Pending<T> {
+    fn ready(self) -> T {
+        match self {
+            Self::Given(ticker) => ticker,
+            Self::Made(make) => make(),
+        }
+    }
 }
 
 impl<K, A: Algorithm, T, S> Builder<K, A, T, OneLimit, S> {
@@ -133,7 +148,7 @@ where
     pub fn ticker<U: Ticker>(self, ticker: U) -> Builder<K, A, U, L, S> {
         Builder {
             pending: self.pending,
-            ticker,
+            ticker: Pending::Given(ticker),
             hasher: self.hasher,
             capacity: self.capacity,
         }
@@ -192,11 +207,13 @@ where
     /// If the algorithm cannot keep the limit. Never for a limiter made
     /// [`by_plan`](RateLimiter::by_plan), whose plans have been accepted already.
     pub fn build(self) -> Result<RateLimiter<K, A, T, L, S>, LimitError> {
+        let source = L::ready(self.pending)?;
+        let ticker = self.ticker.ready();
         Ok(RateLimiter {
-            source: L::ready(self.pending)?,
+            source,
             store: Store::new(self.capacity, self.hasher),
-            start: self.ticker.now(),
-            ticker: self.ticker,
+            start: ticker.now(),
+            ticker,
             evicted_at: AtomicU64::new(0),
         })
     }
