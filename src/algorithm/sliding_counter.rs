@@ -143,11 +143,15 @@ impl Words {
         }
     }
 
+    /// Writes the view of a request that has been counted in it.
     #[inline]
     fn put(&self, view: &View) {
-        set(&self.window, view.window);
         set(&self.current, view.current);
-        set(&self.previous, view.previous);
+        // The others change with the first request in a window only.
+        if get(&self.window) != view.window {
+            set(&self.window, view.window);
+            set(&self.previous, view.previous);
+        }
     }
 }
 
