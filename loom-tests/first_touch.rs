@@ -54,6 +54,6 @@ first_touches! {
     token_bucket: TokenBucket, 3;
     fixed_window: FixedWindow, 3;
     sliding_log: SlidingLog, 3;
-    sliding_counter: SlidingCounter, 2;
-    all_of: AllOf, 2;
+    sliding_counter: SlidingCounter, 3;
+    all_of: AllOf, 3;
 }

@@ -12,6 +12,7 @@
 
 mod evict;
 mod first_touch;
+mod log;
 mod refresh;
 mod refund;
 mod seqlock;

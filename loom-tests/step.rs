@@ -56,9 +56,9 @@ macro_rules! steps {
 steps! {
     token_bucket: TokenBucket, 3;
     fixed_window: FixedWindow, 3;
-    sliding_counter: SlidingCounter, 2;
+    sliding_counter: SlidingCounter, 3;
     sliding_log: SlidingLog, 3;
-    all_of: AllOf, 2;
+    all_of: AllOf, 3;
     outside: Countdown, 3;
 }
 

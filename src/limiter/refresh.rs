@@ -85,6 +85,11 @@ where
 {
     fn refresh_as_of(&self, key: K, number: u64, guard: &Guard<'_>) {
         let own = self.source.resolved(&key, number);
+        self.move_to(own, key, guard);
+    }
+
+    /// Brings the key over to a plan that was resolved for a refresh.
+    fn move_to(&self, own: OwnPlan<A>, key: K, guard: &Guard<'_>) {
         let backoff = Backoff::new();
         loop {
             let Some(tracked) = self.store.get(&key, guard) else {
@@ -125,6 +130,24 @@ where
         let state = A::moved(from, &tracked.state, held, self.reading(), to);
         self.store.replace(key, Tracked { own, state }, guard);
         std::mem::forget(hold);
+    }
+}
+
+/// The two halves of a refresh, for a model in which one is descheduled between them.
+#[cfg(test)]
+impl<K, A, T, S> RateLimiter<K, A, T, PerKey, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    T: Ticker,
+    S: BuildHasher,
+{
+    pub(crate) fn begin_refresh(&self, key: &K) -> OwnPlan<A> {
+        self.source.resolved(key, self.source.count_refresh())
+    }
+
+    pub(crate) fn finish_refresh(&self, own: OwnPlan<A>, key: K) {
+        self.move_to(own, key, &self.store.guard());
     }
 }
 
