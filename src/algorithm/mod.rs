@@ -37,6 +37,9 @@ mod divider;
 mod fixed_window;
 mod one_word;
 mod plan;
+// The numbers are the same under loom, and need not be proved twice.
+#[cfg(all(test, not(feature = "loom")))]
+mod proofs;
 pub(crate) mod seqlock;
 mod sliding_counter;
 mod sliding_log;
