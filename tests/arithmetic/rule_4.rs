@@ -47,7 +47,7 @@ fn rule_4_retrying_after_the_wait_is_allowed_and_1_ns_earlier_denied() {
         }
         Ok(())
     });
-    retried.at_least(1_000);
+    retried.at_least(500);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn rule_4_the_next_permit_and_the_end_of_all_debt_are_told_to_the_nanosecond() {
         }
         Ok(())
     });
-    told.at_least(1_000);
+    told.at_least(500);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn rule_4_never_is_told_of_a_cost_above_the_capacity_and_of_no_other() {
         }
         Ok(())
     });
-    never.at_least(1_000);
+    never.at_least(500);
 }
 
 proptest! {

@@ -46,6 +46,13 @@ impl Plain {
         (self.window, self.count) = (window, count + cost);
     }
 
+    /// Only in the same window.
+    fn refund(&mut self, spent: &Decision) {
+        if big(spent.reading()) / self.limit.period_ns() == self.window {
+            self.count -= spent.cost();
+        }
+    }
+
     /// What a decision at this time is to say of the time to come.
     fn assert_says(&self, time: &BigInt, decision: &Decision) {
         let (window, count) = self.judged(time);
@@ -73,7 +80,7 @@ fn told(wait: BigInt) -> BigInt {
 
 #[test]
 fn a_window_admits_what_the_inequality_says_and_waits_for_the_next_one() {
-    let denied = Tally::default();
+    let (denied, given_back) = (Tally::default(), Tally::default());
     let of_windows = kept().prop_filter("a fixed window", |(algorithm, _)| {
         *algorithm == AnyAlgorithm::FixedWindow
     });
@@ -81,9 +88,9 @@ fn a_window_admits_what_the_inequality_says_and_waits_for_the_next_one() {
     check(2_000, cases, |((algorithm, limits), start, requests)| {
         let (limiter, ticker) = built(algorithm, &limits, start);
         let mut plain = Plain::new(limits[0], start);
-        let mut now = start;
-        for (when, cost) in requests {
-            let cost = cost_within(cost, limits[0].permits());
+        let (mut now, mut last) = (start, None);
+        for (when, number) in requests {
+            let cost = cost_within(number, limits[0].permits());
             now = when.after(now, &limiter, cost).clamp(start, horizon(start));
             ticker.set(now);
             let time = big(now);
@@ -91,8 +98,21 @@ fn a_window_admits_what_the_inequality_says_and_waits_for_the_next_one() {
             prop_assert_eq!(decision.is_allowed(), plain.admits(&time, cost));
             if decision.is_allowed() {
                 plain.spend(&time, cost);
+                last = Some(decision);
             }
             plain.assert_says(&time, &decision);
+            // Given back now and then, and seen from a window before.
+            if number & 3 << 30 == 0
+                && let Some(spent) = last.take()
+            {
+                limiter.refund(KEY, spent);
+                plain.refund(&spent);
+                let before = now.saturating_sub(limits[0].period_ns()).max(start);
+                ticker.set(before);
+                plain.assert_says(&big(before), &limiter.peek(KEY));
+                given_back.count(algorithm, 1);
+                continue;
+            }
             if let Some(wait) = retry_after(&decision) {
                 // The definition: the first time at which the inequality holds.
                 if wait < u64::MAX - 1 {
@@ -104,7 +124,8 @@ fn a_window_admits_what_the_inequality_says_and_waits_for_the_next_one() {
         }
         Ok(())
     });
-    denied.has(AnyAlgorithm::FixedWindow, 5_000);
+    denied.has(AnyAlgorithm::FixedWindow, 2_000);
+    given_back.has(AnyAlgorithm::FixedWindow, 1_000);
 }
 
 #[test]
