@@ -53,7 +53,7 @@ fn rule_6_from_full_at_one_instant_exactly_the_capacity_is_admitted() {
     let cases = (
         kept(),
         starts(),
-        after_the_start(),
+        prop_oneof![1 => Just(0), 3 => after_the_start()],
         vec(any::<u64>(), 0..20),
     );
     check(

@@ -245,12 +245,29 @@ fn a_debt_is_brought_to_another_limit_in_whole_permits_rounded_up() {
         let twin = Twin::new(draw(&mut next, count), start_of(&mut next));
         let other = Twin::new(draw(&mut next, count / 2), twin.start);
         let now = time_of(&mut next, &twin, twin.start, 1);
-        let owed = big(next() >> (count % 64)) % (twin.plain.capacity() + 1);
-        let word = twin.tau(now) + &owed;
+        let capacity = twin.plain.capacity();
+        let most = twin.plain.tau(THIRTY_YEARS) + &capacity;
+        let word = match count % 4 {
+            0 => twin.tau(now) + &capacity,
+            // Whatever a later reading has left.
+            1 => big(next()) % most,
+            _ => twin.tau(now) + big(next() >> (count % 64)) % &capacity,
+        };
 
+        // Where more is owed than the bucket holds: from the first time at which it is not.
+        let all_owed_at = plain::ceil(
+            (&word - &capacity).max(big(0)) * twin.plain.terms.period,
+            twin.plain.permits(twin.plain.terms.permits),
+        );
+        let elapsed = if &word - twin.tau(now) > capacity {
+            all_owed_at
+        } else {
+            big(twin.elapsed(now))
+        };
+        let owed = (&word - twin.plain.tau(elapsed.clone())).max(big(0));
         let permits = plain::ceil(owed, twin.plain.permits(1));
         let permits = permits.min(big(other.plain.terms.burst));
-        let brought = other.tau(now) + (permits << other.plain.f);
+        let brought = other.plain.tau(elapsed) + (permits << other.plain.f);
         let word = u64::try_from(word).expect("a word");
         let at = Reading::new(twin.start, now);
         let converted = twin.rule.convert(word, at, &other.rule);
