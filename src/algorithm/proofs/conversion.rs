@@ -202,6 +202,33 @@ fn the_way_there_is_the_largest_tau_that_is_reached_by_then() {
 }
 
 #[test]
+fn every_f_lasts_to_the_last_burst_that_it_fits_and_one_more_takes_the_next() {
+    let mut next = random();
+    let mut lasts = [0; 64];
+    for count in 0..2_000 {
+        let terms = draw(&mut next, count);
+        let inflow = ceil(big(terms.permits) * THIRTY_YEARS, terms.period);
+        for f in 0..64 {
+            // (inflow + B) · 2^f < 2⁶⁴ − 2.
+            let last: BigInt = (((big(1) << 64) - 3) >> f) - &inflow;
+            let Some(burst) = u64::try_from(last).ok().filter(|burst| *burst > 0) else {
+                break;
+            };
+            let shift = |burst| {
+                let units = Units::new(&super::limit(&Terms { burst, ..terms }));
+                units.ok().map(|units| units.shift())
+            };
+            let is_fine = |f: u32| big(terms.period) <= big(terms.permits) << f;
+            assert_eq!(shift(burst), is_fine(f).then_some(f), "{burst}: {terms:?}");
+            let coarser = f.checked_sub(1).filter(|f| is_fine(*f));
+            assert_eq!(shift(burst + 1), coarser, "{burst} + 1: {terms:?}");
+            lasts[f as usize] += 1;
+        }
+    }
+    assert!(lasts[..32].iter().all(|count| *count > 100), "{lasts:?}");
+}
+
+#[test]
 fn every_limit_within_the_claims_is_accepted_with_the_finest_unit_and_no_other() {
     let mut next = random();
     let (mut accepted, mut refused, mut claimed) = (0, 0, 0);
