@@ -5,135 +5,36 @@
 
 mod common;
 
-#[path = "oracle/progress.rs"]
-mod progress;
-#[path = "oracle/script.rs"]
-mod script;
+#[path = "common/config.rs"]
+mod config;
+#[path = "oracle/strategies.rs"]
+mod strategies;
 
 use std::time::Duration;
 
-use common::config::config;
+use common::agree::agree;
+use common::progress::{Progress, retry_after};
 use common::reference::{Kind, Reference, THIRTY_YEARS, supports};
+use common::script::{KINDS, Op, Script, Uses};
 use common::subject::{self, Oracle, Subject};
-use progress::{Progress, retry_after};
+use config::config;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
-use script::{Op, Script, Uses};
 use tollgate::{AnyAlgorithm, Limit, ManualTicker, RateLimiter, Ticker};
-
-const KINDS: [Kind; 5] = [
-    Kind::TokenBucket,
-    Kind::FixedWindow,
-    Kind::SlidingLog,
-    Kind::SlidingCounter,
-    Kind::AllOf,
-];
 
 fn runner(cases: u32) -> TestRunner {
     TestRunner::new(config(cases))
 }
 
-/// Plays a script to the oracle and to the others, and compares all that they say.
-fn agree(
-    script: &Script,
-    oracle: &mut dyn Subject,
-    others: &mut [Box<dyn Subject>],
-) -> Result<(), TestCaseError> {
-    // What all of them answer, or where they differ.
-    macro_rules! same {
-        ($place:expr, |$subject:ident| $call:expr) => {{
-            let expected = {
-                let $subject = &mut *oracle;
-                $call
-            };
-            for other in others.iter_mut() {
-                let found = {
-                    let $subject = other.as_mut();
-                    $call
-                };
-                prop_assert_eq!(
-                    &expected,
-                    &found,
-                    "the oracle and {} in {}",
-                    other.name(),
-                    $place
-                );
-            }
-            expected
-        }};
-    }
-
-    let mut progress = Progress::new(script);
-    for (position, op) in script.ops.iter().enumerate() {
-        let place = format!("step {position}, {op:?}, at {}", progress.now);
-        match *op {
-            Op::TryAcquire(key, cost) => {
-                let cost = progress.cost(cost);
-                let decision = same!(place, |subject| subject.try_acquire_n(key, cost));
-                prop_assert_ne!(retry_after(&decision), Some(0));
-                progress.answered(key, decision);
-            }
-            Op::Peek(key, cost) => {
-                let cost = progress.cost(cost);
-                let decision = same!(place, |subject| subject.peek_n(key, cost));
-                progress.last = Some(decision);
-            }
-            Op::TryAcquireEach(key, cost, room) => {
-                let cost = progress.cost(cost);
-                let each = same!(place, |subject| subject.try_acquire_each(key, cost, room));
-                progress.answered(key, each.whole);
-            }
-            Op::PeekEach(key, cost, room) => {
-                let cost = progress.cost(cost);
-                let each = same!(place, |subject| subject.peek_each(key, cost, room));
-                progress.last = Some(each.whole);
-            }
-            Op::Refund(back) => {
-                let which = progress.answers.len().checked_sub(back + 1);
-                if let Some((key, decision)) = which.map(|which| progress.answers[which]) {
-                    same!(place, |subject| subject.refund(key, decision));
-                }
-            }
-            Op::Reset(key) => same!(place, |subject| subject.reset(key)),
-            Op::Limits(which) => {
-                let limits = progress.set_limits(which);
-                same!(place, |subject| subject.set_limits(limits));
-            }
-            Op::Refresh(key, which) => {
-                let limits = progress.set_limits(which);
-                same!(place, |subject| subject.set_limits(limits));
-                same!(place, |subject| subject.refresh(key));
-            }
-            Op::RefreshAll(which) => {
-                let limits = progress.set_limits(which);
-                same!(place, |subject| subject.set_limits(limits));
-                same!(place, |subject| subject.refresh_all());
-            }
-            Op::Evict => {
-                same!(place, |subject| subject.evict_idle());
-            }
-            Op::Clock(step) => {
-                let now = progress.step(step);
-                same!(place, |subject| subject.set_time(now));
-            }
-        }
-        for other in others.iter().filter(|other| other.tracked_keys().is_some()) {
-            let (expected, found) = (oracle.tracked_keys(), other.tracked_keys());
-            prop_assert_eq!(expected, found, "keys after {} of {}", place, other.name());
-        }
-    }
-    Ok(())
-}
-
 type Build = fn(Kind, &[Limit], u64) -> Vec<Box<dyn Subject>>;
 
 fn follows_any_script(kind: Kind, cases: u32, uses: Uses, build: Build) {
-    let outcome = runner(cases).run(&script::scripts(kind, uses), |script| {
+    let outcome = runner(cases).run(&strategies::scripts(kind, uses), |script| {
         let limits = &script.lists[0];
         let mut oracle = Oracle::new(kind, limits, script.start);
         let mut others = build(kind, limits, script.start);
-        agree(&script, &mut oracle, &mut others)
+        agree(&script, &mut oracle, &mut others).map_err(TestCaseError::fail)
     });
     outcome.unwrap_or_else(|failure| panic!("{kind:?}: {failure}"));
 }
@@ -194,7 +95,7 @@ fn a_limiter_without_keys_agrees_with_its_oracle() {
 #[test]
 fn a_limit_is_refused_exactly_when_the_oracle_refuses_it() {
     for kind in KINDS {
-        let outcome = runner(3_000).run(&script::any_limits(kind), |limits| {
+        let outcome = runner(3_000).run(&strategies::any_limits(kind), |limits| {
             prop_assert_eq!(subject::accepts(kind, &limits), supports(kind, &limits));
             Ok(())
         });
@@ -255,7 +156,7 @@ fn a_key_is_forgotten_only_when_it_has_been_idle_for_longer_than_readings_may_di
     for algorithm in AnyAlgorithm::ALL {
         let kind = subject::kind_of(algorithm);
         let start = 5_000;
-        let limits = script::limits(kind);
+        let limits = strategies::limits(kind);
         // Keys, costs, and the nanoseconds until the next of them.
         let steps = vec((0..4u64, 1..4u64, 0..3_000u64), 1..40);
         let outcome = runner(500).run(&(limits, steps), |(limits, steps)| {
@@ -294,7 +195,7 @@ fn a_wait_is_never_zero_and_not_a_nanosecond_too_long_or_short() {
         ..Uses::EVERYTHING
     };
     for kind in KINDS {
-        let outcome = runner(1_000).run(&script::scripts(kind, uses), |script| {
+        let outcome = runner(1_000).run(&strategies::scripts(kind, uses), |script| {
             for mut limiter in subject::limiters(kind, &script.lists[0], script.start) {
                 waits_are_tight(&script, limiter.as_mut())?;
             }

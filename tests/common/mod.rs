@@ -1,5 +1,8 @@
-//! What several tests share: the oracle, and one way to drive it and the limiters alike.
+//! What several tests share: the oracle, one way to drive it and the limiters alike, and what to
+//! drive them with. The fuzz targets mount it, too.
 
-pub mod config;
+pub mod agree;
+pub mod progress;
 pub mod reference;
+pub mod script;
 pub mod subject;

@@ -1,4 +1,4 @@
-//! What may happen to a limiter, as proptest makes it up and shrinks it.
+//! Scripts as proptest makes them up and shrinks them.
 
 use std::time::Duration;
 
@@ -8,86 +8,7 @@ use proptest::sample::select;
 use tollgate::Limit;
 
 use crate::common::reference::{Kind, THIRTY_YEARS, supports};
-
-/// Everything that happens to one limiter, from building it.
-#[derive(Clone, Debug)]
-pub(crate) struct Script {
-    pub(crate) start: u64,
-    /// The limits at first, and those that an [`Op::Limits`] may set.
-    pub(crate) lists: Vec<Vec<Limit>>,
-    pub(crate) ops: Vec<Op>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Op {
-    TryAcquire(u64, Cost),
-    Peek(u64, Cost),
-    /// With room for so many decisions.
-    TryAcquireEach(u64, Cost, usize),
-    PeekEach(u64, Cost, usize),
-    /// Gives back an earlier decision, counted from the latest.
-    Refund(usize),
-    Reset(u64),
-    /// From now on keys are begun with this list.
-    Limits(usize),
-    /// The same, and one key is refreshed with it at once, or all are.
-    Refresh(u64, usize),
-    RefreshAll(usize),
-    Evict,
-    Clock(Move),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Cost {
-    Exactly(u64),
-    /// What the last answer said was left, and so many more or fewer.
-    Remaining(i64),
-    HalfOfRemaining,
-    /// The capacity, and so many more or fewer.
-    Capacity(i64),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Move {
-    Forward(Span),
-    Back(Span),
-    /// To the next multiple of the period, or so many nanoseconds from it.
-    Edge(i64),
-    /// So many nanoseconds before the end of time.
-    End(u64),
-    Zero,
-    /// To the limiter's start, or so many nanoseconds from it.
-    Start(i64),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Span {
-    Exactly(u64),
-    /// What the last answer said, and so many nanoseconds more or fewer.
-    RetryAfter(i64),
-    NextPermitAfter(i64),
-    ResetAfter(i64),
-    /// So many 256ths of a period.
-    Periods(u64),
-}
-
-/// What a script makes use of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Uses {
-    pub(crate) refresh: bool,
-    pub(crate) evict: bool,
-    pub(crate) step_back: bool,
-    pub(crate) keys: u64,
-}
-
-impl Uses {
-    pub(crate) const EVERYTHING: Self = Self {
-        refresh: true,
-        evict: true,
-        step_back: true,
-        keys: 3,
-    };
-}
+use crate::common::script::{Change, Cost, Move, Op, Script, Span, Uses, has_burst};
 
 pub(crate) fn scripts(kind: Kind, uses: Uses) -> impl Strategy<Value = Script> {
     let others = vec((limits(kind), change()), 0..4);
@@ -104,12 +25,7 @@ pub(crate) fn scripts(kind: Kind, uses: Uses) -> impl Strategy<Value = Script> {
         lists
     });
     (start(), lists, vec(op(uses.keys), 1..60)).prop_map(move |(start, lists, mut ops)| {
-        ops.retain(|op| match op {
-            Op::Limits(_) | Op::Refresh(..) | Op::RefreshAll(_) => uses.refresh,
-            Op::Evict => uses.evict,
-            Op::Clock(Move::Back(_) | Move::Zero | Move::Start(_)) => uses.step_back,
-            _ => true,
-        });
+        ops.retain(|op| uses.allows(op));
         Script { start, lists, ops }
     })
 }
@@ -142,20 +58,6 @@ pub(crate) fn any_limits(kind: Kind) -> impl Strategy<Value = Vec<Limit>> {
     ]
 }
 
-/// How a list of limits differs from the first of its script.
-#[derive(Clone, Copy, Debug)]
-enum Change {
-    Everything,
-    Permits,
-    Period,
-    Burst,
-    /// The same rate and burst, in other words.
-    Multiple(u64),
-    Reversed,
-    Shorter,
-    Longer,
-}
-
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         4 => Just(Change::Everything),
@@ -167,41 +69,6 @@ fn change() -> impl Strategy<Value = Change> {
         1 => Just(Change::Shorter),
         1 => Just(Change::Longer),
     ]
-}
-
-impl Change {
-    fn of(self, kind: Kind, first: &[Limit], other: &[Limit]) -> Vec<Limit> {
-        let each = |change: &dyn Fn(&Limit, &Limit) -> (u64, u64, u64)| {
-            let mut changed = Vec::new();
-            for (first, other) in first.iter().zip(other.iter().cycle()) {
-                let (permits, period, burst) = change(first, other);
-                let limit = Limit::new(permits, Duration::from_nanos(period)).unwrap();
-                changed.push(if has_burst(kind) {
-                    limit.with_burst(burst)
-                } else {
-                    limit
-                });
-            }
-            changed
-        };
-        match self {
-            Self::Everything => other.to_vec(),
-            Self::Permits => each(&|a, b| (b.permits(), a.period_ns(), a.burst())),
-            Self::Period => each(&|a, b| (a.permits(), b.period_ns(), a.burst())),
-            Self::Burst => each(&|a, b| (a.permits(), a.period_ns(), b.burst())),
-            Self::Multiple(by) => each(&|a, _| {
-                let by = |number: u64| number.saturating_mul(by);
-                (by(a.permits()), by(a.period_ns()), a.burst())
-            }),
-            Self::Reversed => first.iter().rev().copied().collect(),
-            Self::Shorter => first[..first.len().div_ceil(2)].to_vec(),
-            Self::Longer => [first, other].concat(),
-        }
-    }
-}
-
-fn has_burst(kind: Kind) -> bool {
-    matches!(kind, Kind::TokenBucket | Kind::AllOf)
 }
 
 fn limit(kind: Kind) -> impl Strategy<Value = Limit> {

@@ -1,23 +1,26 @@
 //! What the words of a script mean at the moment at which they are read.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(unreachable_pub, reason = "a module of several test crates")]
+
 use tollgate::{Decision, Limit};
 
-use crate::script::{Cost, Move, Script, Span};
+use super::script::{Cost, Move, Script, Span};
 
 /// Where a script has got to: what its words *the last answer*, *the capacity*, *the next edge*
 /// mean now.
-pub(crate) struct Progress<'a> {
+pub struct Progress<'a> {
     script: &'a Script,
-    pub(crate) now: u64,
+    pub now: u64,
     limits: &'a [Limit],
     /// The last answer, a peek's or a request's.
-    pub(crate) last: Option<Decision>,
+    pub last: Option<Decision>,
     /// Every answer to a request so far, with its key.
-    pub(crate) answers: Vec<(u64, Decision)>,
+    pub answers: Vec<(u64, Decision)>,
 }
 
 impl<'a> Progress<'a> {
-    pub(crate) fn new(script: &'a Script) -> Self {
+    pub fn new(script: &'a Script) -> Self {
         Self {
             script,
             now: script.start,
@@ -27,17 +30,17 @@ impl<'a> Progress<'a> {
         }
     }
 
-    pub(crate) fn answered(&mut self, key: u64, decision: Decision) {
+    pub fn answered(&mut self, key: u64, decision: Decision) {
         self.last = Some(decision);
         self.answers.push((key, decision));
     }
 
-    pub(crate) fn set_limits(&mut self, which: usize) -> &'a [Limit] {
+    pub fn set_limits(&mut self, which: usize) -> &'a [Limit] {
         self.limits = &self.script.lists[which % self.script.lists.len()];
         self.limits
     }
 
-    pub(crate) fn cost(&self, cost: Cost) -> u64 {
+    pub fn cost(&self, cost: Cost) -> u64 {
         let remaining = self.last.map_or(1, |last| last.remaining());
         let capacity = self.limits.iter().map(Limit::burst).min().unwrap();
         match cost {
@@ -48,7 +51,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    pub(crate) fn step(&mut self, step: Move) -> u64 {
+    pub fn step(&mut self, step: Move) -> u64 {
         let period = self.limits[0].period_ns();
         self.now = match step {
             Move::Forward(span) => self.now.saturating_add(self.span(span)),
@@ -84,7 +87,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-pub(crate) fn retry_after(decision: &Decision) -> Option<u64> {
+pub fn retry_after(decision: &Decision) -> Option<u64> {
     let wait = decision.retry_after()?.as_nanos();
     Some(wait.try_into().expect("as told in a u64"))
 }
