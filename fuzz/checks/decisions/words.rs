@@ -1,0 +1,315 @@
+//! The words that a script's bytes choose from. Likely ones stand there several times.
+
+use std::time::Duration;
+
+use crate::common::reference::THIRTY_YEARS;
+use crate::common::script::{Change, Cost, Move, Span};
+
+use super::Front;
+
+/// A word, or one with a number in it that follows in the bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Word<T> {
+    Is(T),
+    With(fn(u64) -> T),
+}
+
+use Word::{Is, With};
+
+pub const FRONTS: [Front; 8] = [
+    Front::LimitsByKey,
+    Front::LimitsByKey,
+    Front::LimitsByKey,
+    Front::LimitsByKey,
+    Front::LimitsByKey,
+    Front::LimitsByKey,
+    Front::OneLimit,
+    Front::WithoutKeys,
+];
+
+/// Today, and times near both ends of time, and near the end of the 30 years.
+pub const STARTS: [Word<u64>; 8] = [
+    Is(0),
+    Is(0),
+    Is(0),
+    With(|later| 1_764_500_000_000_000_000 + later % (1 << 40)),
+    With(|later| 1_764_500_000_000_000_000 + later % (1 << 40)),
+    With(|before| u64::MAX - before % (1 << 34)),
+    With(|later| u64::MAX - THIRTY_YEARS as u64 + later % (1 << 34)),
+    With(|start| start),
+];
+
+/// Few enough to be used up, mostly.
+pub const PERMITS: [Word<u64>; 32] = [
+    Is(1),
+    Is(1),
+    Is(2),
+    Is(2),
+    Is(3),
+    Is(3),
+    Is(4),
+    Is(5),
+    Is(5),
+    Is(6),
+    Is(7),
+    Is(8),
+    Is(9),
+    Is(10),
+    Is(10),
+    Is(20),
+    Is(60),
+    Is(100),
+    Is(700),
+    Is(1_000),
+    Is(3_000_000_000),
+    Is(10_000_000_000),
+    Is((1 << 31) - 1),
+    Is(1 << 32),
+    Is((1 << 32) + 1),
+    Is(1 << 62),
+    Is(1 << 63),
+    Is(u64::MAX),
+    With(|permits| permits.max(1)),
+    With(|permits| permits.max(1)),
+    With(|permits| permits % 32 + 1),
+    With(|permits| permits % 32 + 1),
+];
+
+pub const PERIODS: [Word<u64>; 32] = [
+    Is(S),
+    Is(S),
+    Is(S),
+    Is(60 * S),
+    Is(60 * S),
+    Is(3_600 * S),
+    Is(86_400 * S),
+    Is(1),
+    Is(2),
+    Is(3),
+    Is(4),
+    Is(5),
+    Is(7),
+    Is(8),
+    Is(10),
+    Is(16),
+    Is(20),
+    Is(1_000),
+    Is(1_000_000),
+    Is(S / 3),
+    Is(30 * 86_400 * S),
+    Is(THIRTY_YEARS as u64),
+    Is(1 << 32),
+    Is((1 << 32) + 1),
+    Is(1 << 62),
+    Is(1 << 63),
+    Is(u64::MAX),
+    With(|period| period.max(1)),
+    With(|period| period.max(1)),
+    With(|period| period % 64 + 1),
+    With(|period| period % 64 + 1),
+    With(|period| (period % 64 + 1) * 1_000),
+];
+
+const S: u64 = Duration::from_secs(1).as_nanos() as u64;
+
+/// 0: as many as the permits.
+pub const BURSTS: [Word<u64>; 16] = [
+    Is(0),
+    Is(0),
+    Is(0),
+    Is(0),
+    Is(0),
+    Is(1),
+    Is(2),
+    Is(3),
+    Is(4),
+    Is(5),
+    Is(6),
+    Is(8),
+    Is(10),
+    Is(60),
+    With(|burst| burst),
+    With(|burst| burst),
+];
+
+/// How many limits a list of `AllOf` has.
+pub const COUNTS: [usize; 16] = [1, 2, 3, 4, 5, 6, 2, 2, 2, 2, 3, 3, 1, 1, 1, 2];
+
+/// How a list of limits differs from the first.
+pub const CHANGES: [Change; 16] = [
+    Change::Everything,
+    Change::Everything,
+    Change::Everything,
+    Change::Permits,
+    Change::Permits,
+    Change::Permits,
+    Change::Period,
+    Change::Period,
+    Change::Burst,
+    Change::Burst,
+    Change::Multiple(2),
+    Change::Multiple(3),
+    Change::Reversed,
+    Change::Shorter,
+    Change::Longer,
+    Change::Longer,
+];
+
+/// What an op does, without what it does it with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verb {
+    TryAcquire,
+    Peek,
+    TryAcquireEach,
+    PeekEach,
+    Refund,
+    Reset,
+    Limits,
+    Refresh,
+    RefreshAll,
+    Evict,
+    Clock,
+}
+
+pub const VERBS: [Verb; 32] = [
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::TryAcquire,
+    Verb::Clock,
+    Verb::Clock,
+    Verb::Clock,
+    Verb::Clock,
+    Verb::Clock,
+    Verb::Clock,
+    Verb::Clock,
+    Verb::Clock,
+    Verb::Peek,
+    Verb::TryAcquireEach,
+    Verb::TryAcquireEach,
+    Verb::PeekEach,
+    Verb::Refund,
+    Verb::Refund,
+    Verb::Refund,
+    Verb::Reset,
+    Verb::Limits,
+    Verb::Refresh,
+    Verb::Refresh,
+    Verb::RefreshAll,
+    Verb::Evict,
+    Verb::Evict,
+];
+
+/// Most of it happens to one key.
+pub const KEYS: [u64; 8] = [0, 0, 0, 0, 0, 1, 1, 2];
+
+pub const COSTS: [Word<Cost>; 32] = [
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(1)),
+    Is(Cost::Exactly(2)),
+    Is(Cost::Exactly(2)),
+    Is(Cost::Exactly(3)),
+    Is(Cost::Exactly(4)),
+    Is(Cost::Exactly(5)),
+    Is(Cost::Exactly(0)),
+    Is(Cost::Exactly(u64::MAX)),
+    Is(Cost::Remaining(-1)),
+    Is(Cost::Remaining(0)),
+    Is(Cost::Remaining(0)),
+    Is(Cost::Remaining(0)),
+    Is(Cost::Remaining(1)),
+    Is(Cost::Remaining(1)),
+    Is(Cost::HalfOfRemaining),
+    Is(Cost::HalfOfRemaining),
+    Is(Cost::Capacity(-1)),
+    Is(Cost::Capacity(-1)),
+    Is(Cost::Capacity(0)),
+    Is(Cost::Capacity(0)),
+    Is(Cost::Capacity(1)),
+    With(Cost::Exactly),
+    With(Cost::Exactly),
+];
+
+pub const MOVES: [Word<Move>; 64] = [
+    Is(Move::Forward(Span::Exactly(0))),
+    Is(Move::Forward(Span::Exactly(1))),
+    Is(Move::Forward(Span::Exactly(1))),
+    Is(Move::Forward(Span::Exactly(1))),
+    Is(Move::Forward(Span::Exactly(2))),
+    Is(Move::Forward(Span::RetryAfter(-1))),
+    Is(Move::Forward(Span::RetryAfter(-1))),
+    Is(Move::Forward(Span::RetryAfter(-1))),
+    Is(Move::Forward(Span::RetryAfter(0))),
+    Is(Move::Forward(Span::RetryAfter(0))),
+    Is(Move::Forward(Span::RetryAfter(0))),
+    Is(Move::Forward(Span::RetryAfter(0))),
+    Is(Move::Forward(Span::RetryAfter(1))),
+    Is(Move::Forward(Span::RetryAfter(1))),
+    Is(Move::Forward(Span::NextPermitAfter(-1))),
+    Is(Move::Forward(Span::NextPermitAfter(0))),
+    Is(Move::Forward(Span::NextPermitAfter(0))),
+    Is(Move::Forward(Span::NextPermitAfter(1))),
+    Is(Move::Forward(Span::ResetAfter(-1))),
+    Is(Move::Forward(Span::ResetAfter(-1))),
+    Is(Move::Forward(Span::ResetAfter(0))),
+    Is(Move::Forward(Span::ResetAfter(0))),
+    Is(Move::Forward(Span::ResetAfter(1))),
+    Is(Move::Forward(Span::Periods(64))),
+    Is(Move::Forward(Span::Periods(128))),
+    Is(Move::Forward(Span::Periods(255))),
+    Is(Move::Forward(Span::Periods(256))),
+    Is(Move::Forward(Span::Periods(256))),
+    Is(Move::Forward(Span::Periods(384))),
+    Is(Move::Forward(Span::Periods(512))),
+    With(|parts| Move::Forward(Span::Periods(parts % 1280))),
+    With(|parts| Move::Forward(Span::Periods(parts % 1280))),
+    With(|parts| Move::Forward(Span::Periods(parts % 256))),
+    With(|span| Move::Forward(Span::Exactly(span))),
+    With(|span| Move::Forward(Span::Exactly(span))),
+    // Up to 40 years.
+    With(|months| Move::Forward(Span::Exactly(months % 480 * MONTH))),
+    Is(Move::Edge(-1)),
+    Is(Move::Edge(-1)),
+    Is(Move::Edge(0)),
+    Is(Move::Edge(0)),
+    Is(Move::Edge(0)),
+    Is(Move::Edge(1)),
+    Is(Move::End(0)),
+    Is(Move::End(1)),
+    With(Move::End),
+    Is(Move::Back(Span::Exactly(1))),
+    Is(Move::Back(Span::Exactly(1))),
+    Is(Move::Back(Span::Exactly(2))),
+    Is(Move::Back(Span::RetryAfter(0))),
+    Is(Move::Back(Span::NextPermitAfter(0))),
+    Is(Move::Back(Span::ResetAfter(0))),
+    Is(Move::Back(Span::Periods(128))),
+    Is(Move::Back(Span::Periods(256))),
+    Is(Move::Back(Span::Periods(512))),
+    With(|parts| Move::Back(Span::Periods(parts % 1280))),
+    With(|span| Move::Back(Span::Exactly(span))),
+    Is(Move::Zero),
+    Is(Move::Start(-1)),
+    Is(Move::Start(0)),
+    Is(Move::Start(1)),
+    Is(Move::Forward(Span::Exactly(1))),
+    Is(Move::Forward(Span::RetryAfter(0))),
+    Is(Move::Forward(Span::Periods(256))),
+    Is(Move::Edge(0)),
+];
+
+const MONTH: u64 = 2_629_800 * S;
