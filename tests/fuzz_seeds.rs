@@ -20,6 +20,10 @@ mod limit_parse;
 mod limit_parse_seeds;
 #[path = "fuzz_seeds/reached.rs"]
 mod reached;
+#[path = "../fuzz/checks/together.rs"]
+mod together;
+#[path = "fuzz_seeds/together_seeds.rs"]
+mod together_seeds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -93,6 +97,18 @@ fn every_seed_of_limit_parse_is_read_as_it_is_written() {
 #[test]
 fn every_seed_of_access_log_says_what_its_lines_say() {
     hold("access_log", access_log_seeds::all(), access_log::check);
+}
+
+#[test]
+fn every_seed_of_together_takes_from_all_or_from_none() {
+    let mut seeds = Seeds::new();
+    for (name, party) in together_seeds::all() {
+        let bytes = together::to_bytes(&party);
+        assert_eq!(together::from_bytes(&bytes), party, "{name}");
+        let same = seeds.insert(name, bytes);
+        assert!(same.is_none(), "two seeds of one name");
+    }
+    hold("together", seeds, together::check);
 }
 
 /// Plays to an oracle that counts what happens.

@@ -2,6 +2,7 @@
 //! drive them with. The fuzz targets mount it, too.
 
 pub mod agree;
+pub mod party;
 pub mod progress;
 pub mod reference;
 pub mod script;

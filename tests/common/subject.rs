@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use tollgate::{
-    Algorithm, AllOf, AnyAlgorithm, Decision, FixedWindow, Limit, LimitSource, ManualTicker,
+    Algorithm, AllOf, AnyAlgorithm, Decision, FixedWindow, Gate, Limit, LimitSource, ManualTicker,
     OneLimit, PerKey, Plan, RateLimiter, SlidingCounter, SlidingLog, Standing, TokenBucket,
     UnkeyedLimiter, Verdict,
 };
@@ -27,6 +27,14 @@ pub trait Subject {
     /// With a slice that has so much room for each limit's own decision.
     fn try_acquire_each(&self, key: u64, cost: u64, room: usize) -> Each;
     fn peek_each(&self, key: u64, cost: u64, room: usize) -> Each;
+
+    /// Its part in a request to several limiters.
+    fn gate<'a>(&'a self, _key: &'a u64, _cost: u64) -> Box<dyn Gate + 'a> {
+        panic!(
+            "{} takes no part in requests to several limiters",
+            self.name()
+        );
+    }
 
     fn refund(&self, key: u64, decision: Decision);
     fn reset(&self, key: u64);
@@ -211,6 +219,10 @@ impl<A: Algorithm + Copy, L: LimitSource> Subject for Keyed<A, L> {
         filled(room, |each| self.limiter.peek_each(&key, cost, each))
     }
 
+    fn gate<'a>(&'a self, key: &'a u64, cost: u64) -> Box<dyn Gate + 'a> {
+        Box::new(self.limiter.ask_n(key, cost))
+    }
+
     fn refund(&self, key: u64, decision: Decision) {
         self.limiter.refund(&key, decision);
     }
@@ -283,6 +295,10 @@ impl<A: Algorithm> Subject for Unkeyed<A> {
         filled(room, |each| self.limiter.peek_each(cost, each))
     }
 
+    fn gate<'a>(&'a self, _key: &'a u64, cost: u64) -> Box<dyn Gate + 'a> {
+        Box::new(self.limiter.ask_n(cost))
+    }
+
     fn refund(&self, _key: u64, decision: Decision) {
         self.limiter.refund(decision);
     }
@@ -308,14 +324,18 @@ impl<A: Algorithm> Subject for Unkeyed<A> {
     }
 }
 
-fn filled(room: usize, call: impl FnOnce(&mut [Decision]) -> (Decision, usize)) -> Each {
-    let blank = Standing {
+/// What no limiter answers.
+pub fn blank() -> Decision {
+    let standing = Standing {
         remaining: u64::MAX,
         next_permit_after: u64::MAX,
         reset_after: u64::MAX,
     };
-    let blank = Decision::new(Verdict::Never, u32::MAX, u64::MAX, u64::MAX, blank);
-    let mut slice = vec![blank; room];
+    Decision::new(Verdict::Never, u32::MAX, u64::MAX, u64::MAX, standing)
+}
+
+fn filled(room: usize, call: impl FnOnce(&mut [Decision]) -> (Decision, usize)) -> Each {
+    let mut slice = vec![blank(); room];
     let (whole, limits) = call(&mut slice);
     Each {
         whole,
