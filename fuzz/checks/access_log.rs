@@ -11,6 +11,7 @@ mod words;
 
 use std::io::{self, Read, Write};
 
+use allocation_counter::measure;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tollgate_replay::access_log::{Entry, Layout, Reject, read_line};
@@ -30,7 +31,7 @@ pub enum Form {
     /// As a file that is compressed and then damaged: what is compressed is behind four bytes that
     /// say where.
     DamagedGzip,
-    /// As a file whose first line is made as long as a line may be, or a byte longer.
+    /// As a file whose first line is made as long as a line may be, or longer.
     LongLine,
 }
 
@@ -105,7 +106,7 @@ struct Check {
 impl Check {
     /// A file says what its lines say, however the bytes arrive.
     fn file(self, text: &[u8]) {
-        let read = self.read(text);
+        let read = self.read(text, text.len());
         let Ok(log) = read else {
             assert!(text.starts_with(&GZIP), "{:?}", read.err());
             return;
@@ -115,7 +116,9 @@ impl Check {
             return;
         }
         self.says_what_its_lines_say(&log, text);
-        let slow = self.read(Slow(text)).expect("memory is always read");
+        let slow = self
+            .read(Slow(text), text.len())
+            .expect("memory is always read");
         assert_eq!(told(&slow), told(&log), "in small pieces");
     }
 
@@ -218,7 +221,7 @@ impl Check {
         let (middle, text) = text.split_first().unwrap_or((&0, text));
         let (upper, lower) = text.split_at(text.len() * usize::from(*middle) / 255);
         let file = [gzip(upper), gzip(lower)].concat();
-        let log = self.read(&file[..]).expect("whole members");
+        let log = self.read(&file[..], text.len()).expect("whole members");
         self.says_what_its_lines_say(&log, text);
     }
 
@@ -232,25 +235,25 @@ impl Check {
         let place = (place << 8 | more) % file.len();
         file[place] ^= flip as u8;
         file.truncate(file.len().saturating_sub(cut % 32));
-        if let Ok(log) = self.read(&file[..]) {
+        if let Ok(log) = self.read(&file[..], text.len() + file.len()) {
             let lines = log.requests().len() as u64 + log.rejected();
             assert!(lines <= 1 + text.len().max(file.len()) as u64);
         }
     }
 
     /// The first byte tells whether the first line is filled, with spaces, which say nothing, to
-    /// the longest that there may be, or to a byte more than that.
+    /// the longest that there may be, to a byte more than that, or to many times that.
     fn long(self, text: &[u8]) {
         let (more, text) = text.split_first().unwrap_or((&0, text));
         let end = text.iter().position(|byte| *byte == b'\n');
         let (first, rest) = text.split_at(end.unwrap_or(text.len()));
-        let filled = LONGEST + usize::from(more % 2);
+        let filled = [LONGEST, LONGEST + 1, 16 * LONGEST][usize::from(*more) % 3];
         if text.starts_with(&GZIP) || first.len() > filled {
             return;
         }
-        let spaces = vec![b' '; filled - first.len()];
-        let file = [first, &spaces, rest].concat();
-        let log = self.read(&file[..]).expect("memory is always read");
+        let spaces = io::repeat(b' ').take((filled - first.len()) as u64);
+        let log = self.read(first.chain(spaces).chain(rest), text.len());
+        let log = log.expect("memory is always read");
         let lines = log.requests().len() as u64 + log.rejected();
         let feeds = text.iter().filter(|byte| **byte == b'\n').count() as u64;
         let open = u64::from(rest.last().is_none_or(|last| *last != b'\n'));
@@ -262,10 +265,20 @@ impl Check {
         );
     }
 
-    fn read(self, file: impl Read) -> io::Result<Log> {
-        let mut builder = LogBuilder::new(self.kind, self.layout);
-        input::read_all(file, &mut builder, &mut |_| {})?;
-        Ok(builder.finish())
+    /// Reads a file of so many bytes, not counting one line's that is too long, and checks that it
+    /// takes no more memory than them and one line.
+    fn read(self, file: impl Read, length: usize) -> io::Result<Log> {
+        let mut read = None;
+        let allocated = measure(|| {
+            let mut builder = LogBuilder::new(self.kind, self.layout);
+            let all = input::read_all(file, &mut builder, &mut |_| {});
+            read = Some(all.map(|()| builder.finish()));
+        });
+        assert!(
+            allocated.bytes_max <= (8 * LONGEST + 16 * length) as u64,
+            "{allocated:?} for {length} bytes"
+        );
+        read.expect("it was read just now")
     }
 }
 

@@ -100,7 +100,11 @@ pub(crate) fn all() -> Seeds {
     );
     let cut = [&[0, 0, 0, 9], both].concat();
     add("cut-gzip", Form::DamagedGzip, client, plain, &cut);
-    for (name, more) in [("longest-line", 0), ("too-long-a-line", 1)] {
+    for (name, more) in [
+        ("longest-line", 0),
+        ("too-long-a-line", 1),
+        ("endless-line", 2),
+    ] {
         let text = [&[more], both].concat();
         add(name, Form::LongLine, client, plain, &text);
     }
