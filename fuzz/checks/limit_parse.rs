@@ -200,15 +200,21 @@ fn check_parts(mut bytes: &[u8]) {
     let looks = byte();
     let [permit_number, count, burst_number] = [(); 3].map(|()| number(&mut bytes));
 
+    // Between digits, or where no separator may be.
     let digits = |number: u64| match looks & 1 {
         0 => number.to_string(),
         _ => separated(number),
+    };
+    let permit_digits = match looks >> 6 {
+        1 => digits(permit_number) + "_",
+        2 => format!("_{}", digits(permit_number)),
+        _ => digits(permit_number),
     };
     let slash = ["/", " / ", " per "][looks / 2 % 3];
     let gap = ["", " "][looks / 8 % 2];
     let counted = looks & 16 != 0;
     let with_burst = looks & 32 != 0;
-    let mut text = format!("{}{permits}{slash}", digits(permit_number));
+    let mut text = format!("{permit_digits}{permits}{slash}");
     if counted {
         text += &format!("{}{gap}", digits(count));
     }
@@ -218,6 +224,9 @@ fn check_parts(mut bytes: &[u8]) {
     }
 
     let expected = || {
+        if matches!(looks >> 6, 1 | 2) {
+            return None;
+        }
         let permits = permit_number.checked_mul(times)?;
         let period = match counted {
             true => count.checked_mul(length)?,

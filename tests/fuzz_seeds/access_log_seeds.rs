@@ -108,5 +108,13 @@ pub(crate) fn all() -> Seeds {
         let text = [&[more], both].concat();
         add(name, Form::LongLine, client, plain, &text);
     }
+    let text = [&[0], COMMON.trim_end().as_bytes()].concat();
+    add(
+        "longest-line-at-the-end",
+        Form::LongLine,
+        client,
+        plain,
+        &text,
+    );
     seeds
 }

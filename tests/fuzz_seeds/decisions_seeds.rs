@@ -204,6 +204,18 @@ fn situations(kind: Kind) -> Vec<(&'static str, Play)> {
         wait(Span::ResetAfter(0)),
         Op::Evict,
     ];
+    let plan_shrinks_a_window_later = [
+        spend(Cost::Capacity(0)),
+        wait(PERIOD),
+        Op::Refresh(0, 1),
+        ONE,
+        wait(Span::Periods(128)),
+        ONE,
+        Op::Refresh(0, 2),
+        ONE,
+        Op::Refresh(0, 3),
+        ONE,
+    ];
     let each_limit = [
         Op::PeekEach(0, Cost::Exactly(1), 2),
         Op::TryAcquireEach(0, Cost::Exactly(2), 0),
@@ -287,6 +299,10 @@ fn situations(kind: Kind) -> Vec<(&'static str, Play)> {
         ("refund-after-refresh", by_key(0, &refund_after_refresh)),
         ("evicted-then-clock-back", by_key(0, evict_and_back)),
         ("plan-changes", by_key(today, &plan_changes)),
+        (
+            "plan-shrinks-a-window-later",
+            by_key(today, &plan_shrinks_a_window_later),
+        ),
         ("each-limit", by_key(0, &each_limit)),
         ("any-cost", by_key(0, &any_cost)),
         ("past-thirty-years", by_key(0, &thirty_years)),

@@ -35,7 +35,7 @@ pub(crate) fn all() -> Seeds {
         seeds.insert(name.to_owned(), input(Form::Text, text.as_bytes()));
     }
     // A number is its length in bytes and those bytes, the most significant first.
-    let others: [(&str, Form, &[u8]); 6] = [
+    let others: [(&str, Form, &[u8]); 7] = [
         ("words", Form::Words, &[6, 52, 15, 57, 25, 3, 32]),
         ("numbers", Form::Numbers, &[1, 5, 2, 3, 232, 1, 9]),
         ("numbers-largest", Form::Numbers, &LARGEST),
@@ -44,6 +44,11 @@ pub(crate) fn all() -> Seeds {
             "parts",
             Form::Parts,
             &[7, 10, 3, 0b11_1001, 1, 5, 1, 60, 2, 4, 1],
+        ),
+        (
+            "parts-separated-at-the-end",
+            Form::Parts,
+            &[0, 7, 0, 0b0100_0000, 1, 5],
         ),
         (
             "parts-too-large",
