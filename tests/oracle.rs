@@ -124,9 +124,9 @@ fn a_limit_is_kept_up_to_the_last_number_that_fits() {
         (bucket(half, thirty_years, (1 << 63) - 2 - half), true),
         (bucket(half, thirty_years, (1 << 63) - 1 - half), false),
         (bucket(half - 1, thirty_years, 1 << 62), false),
-        // Two bits hold 0, 1 and 2: 30 years, one window more, and all ones.
-        (window((1 << 62) - 1, thirty_years), true),
-        (window((1 << 62) - 1, thirty_years - 1), false),
+        // Two bits number the window of building and two after it; the third is all ones.
+        (window((1 << 62) - 1, half), true),
+        (window((1 << 62) - 1, half - 1), false),
         (window(1 << 62, u64::MAX), false),
         (window(15, 1), true),
         (window(16, 1), false),

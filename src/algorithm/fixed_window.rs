@@ -88,13 +88,14 @@ struct View {
 impl Window {
     fn new(limit: &Limit) -> Result<Self, LimitError> {
         let count_bits = u64::BITS - limit.permits().leading_zeros();
-        // One window more than fit in the time: the first may be almost over.
-        let windows = HORIZON.div_ceil(limit.period_ns()) + 1;
+        // The number of the window in which the 30 years end: the first may be almost over.
+        let last = HORIZON.div_ceil(limit.period_ns());
         let last_index = (u64::MAX.checked_shr(count_bits).unwrap_or(0)).saturating_sub(1);
-        if windows > last_index {
+        if last > last_index {
             return Err(LimitError::WindowDoesNotFit {
                 count_bits,
-                window_bits: u64::BITS - (windows + 1).leading_zeros(),
+                // For a number that is not all ones.
+                window_bits: u64::BITS - (last + 1).leading_zeros(),
             });
         }
         Ok(Self {
@@ -224,6 +225,7 @@ impl OneWord for FixedWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn window(text: &str) -> Window {
         Window::new(&text.parse().expect("a limit")).expect("one that can be kept")
@@ -254,6 +256,26 @@ mod tests {
             error("18446744073709551615/d"),
             LimitError::WindowDoesNotFit { .. }
         ));
+    }
+
+    #[test]
+    fn a_word_just_large_enough_for_thirty_years_is_accepted() {
+        for count_bits in 30..63 {
+            let last = (1 << (64 - count_bits)) - 2;
+            let shortest = HORIZON.div_ceil(last);
+            let window = |period| {
+                let permits = (1 << count_bits) - 1;
+                Window::new(&Limit::new(permits, Duration::from_nanos(period)).expect("a limit"))
+            };
+            let accepted = window(shortest).expect("its last window has a number");
+            assert_eq!(accepted.last_index, last);
+            // Built in the last nanosecond of a window, and asked 30 years later.
+            assert!((shortest - 1 + HORIZON) / shortest <= last);
+            assert!(
+                window(shortest - 1).is_err(),
+                "{count_bits} bits for the count"
+            );
+        }
     }
 
     #[test]

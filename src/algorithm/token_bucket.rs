@@ -52,7 +52,8 @@ use crate::limit::Limit;
 /// # Errors
 ///
 /// Refuses a limit that it cannot keep for 30 years to the nanosecond: above about 19 permits a
-/// nanosecond, or with a burst that takes centuries to fill (up to 260 years always can).
+/// nanosecond, or with a burst that takes centuries to fill. A burst of up to 260 years can always be
+/// kept at up to 10⁹ permits a second; at 10¹⁰ it is 28 years.
 ///
 /// # Examples
 ///

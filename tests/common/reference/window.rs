@@ -22,8 +22,9 @@ fn last_index(limit: &Limit) -> i128 {
 }
 
 pub fn supports(limit: &Limit) -> bool {
-    let windows = THIRTY_YEARS.div_ceil(u128::from(limit.period_ns())) as i128;
-    limit.burst() == limit.permits() && windows < last_index(limit)
+    // Building may come at the very end of a window.
+    let last = THIRTY_YEARS.div_ceil(u128::from(limit.period_ns())) as i128;
+    limit.burst() == limit.permits() && last <= last_index(limit)
 }
 
 impl Window {
