@@ -23,11 +23,11 @@
     reason = "a module of several test crates and fuzz targets"
 )]
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tollgate::{Decision, Limit, Standing, Verdict};
@@ -93,6 +93,14 @@ trait Account: fmt::Debug + Send {
 
     /// The same account under another limit.
     fn refreshed(&self, limit: Limit, now: u64) -> Box<dyn Account>;
+
+    fn copied(&self) -> Box<dyn Account>;
+}
+
+impl Clone for Box<dyn Account> {
+    fn clone(&self) -> Self {
+        self.copied()
+    }
 }
 
 /// One key's accounts: one for each of its limits. Only `AllOf` has several.
@@ -106,8 +114,8 @@ pub struct Reference {
     start: u64,
     /// The latest reading at which idle keys were forgotten.
     evicted_at: AtomicU64,
-    limits: Box<Limits>,
-    keys: Mutex<HashMap<u64, Accounts>>,
+    limits: Arc<Limits>,
+    keys: Mutex<BTreeMap<u64, Accounts>>,
 }
 
 impl fmt::Debug for Reference {
@@ -115,8 +123,22 @@ impl fmt::Debug for Reference {
         f.debug_struct("Reference")
             .field("kind", &self.kind)
             .field("start", &self.start)
+            .field("evicted_at", &self.evicted_at)
             .field("keys", &*self.lock())
             .finish()
+    }
+}
+
+/// As it stands now; what is spent of one is not spent of the other.
+impl Clone for Reference {
+    fn clone(&self) -> Self {
+        Self {
+            kind: self.kind,
+            start: self.start,
+            evicted_at: AtomicU64::new(self.evicted_at.load(Ordering::SeqCst)),
+            limits: Arc::clone(&self.limits),
+            keys: Mutex::new(self.lock().clone()),
+        }
     }
 }
 
@@ -137,7 +159,7 @@ impl Reference {
             kind,
             start,
             evicted_at: AtomicU64::new(0),
-            limits: Box::new(limits),
+            limits: Arc::new(limits),
             keys: Mutex::default(),
         }
     }
@@ -206,6 +228,20 @@ impl Reference {
         }
     }
 
+    /// Begins the key and spends nothing, unless it is there already: what a request does that has
+    /// not come to spend.
+    pub fn begin(&self, key: u64) {
+        let fresh = self.fresh(key);
+        self.lock().entry(key).or_insert(fresh);
+    }
+
+    /// The key's limits, if it is there.
+    pub fn limits_of(&self, key: u64) -> Option<Vec<Limit>> {
+        let keys = self.lock();
+        let accounts = keys.get(&key)?;
+        Some(accounts.iter().map(|account| account.limit()).collect())
+    }
+
     pub fn reset(&self, key: u64) {
         self.lock().remove(&key);
     }
@@ -272,7 +308,7 @@ impl Reference {
         limits.into_iter().map(account).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Accounts>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Accounts>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

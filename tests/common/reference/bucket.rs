@@ -113,4 +113,8 @@ impl Account for Bucket {
         bucket.full = bucket.tau(now, wait) + owed * bucket.permit;
         Box::new(bucket)
     }
+
+    fn copied(&self) -> Box<dyn Account> {
+        Box::new(self.clone())
+    }
 }

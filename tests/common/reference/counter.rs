@@ -122,4 +122,8 @@ impl Account for Counter {
         }
         Box::new(counter)
     }
+
+    fn copied(&self) -> Box<dyn Account> {
+        Box::new(self.clone())
+    }
 }

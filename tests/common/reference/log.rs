@@ -100,4 +100,8 @@ impl Account for Log {
         log.entries.retain(|(_, permits)| *permits > 0);
         Box::new(log)
     }
+
+    fn copied(&self) -> Box<dyn Account> {
+        Box::new(self.clone())
+    }
 }

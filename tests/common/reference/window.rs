@@ -109,4 +109,8 @@ impl Account for Window {
         }
         Box::new(window)
     }
+
+    fn copied(&self) -> Box<dyn Account> {
+        Box::new(self.clone())
+    }
 }
