@@ -1,10 +1,17 @@
-//! Eight threads that begin each round at the same moment, and others beside them.
+//! Threads that begin each round at the same moment, and others beside them.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tollgate::{Algorithm, LimitSource, RateLimiter, Ticker};
+
+/// So many threads, where one number of them will do.
 pub(crate) const THREADS: usize = 8;
+
+/// From a thread for each processor of a small machine to far more than any has.
+pub(crate) const CROWDS: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
 /// Where threads wait for each other, and for nobody if one of them has panicked.
 struct Meeting {
@@ -52,24 +59,25 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// What a thread beside the eight does again and again while they are at it.
+/// What a thread beside the others does again and again while they are at it.
 pub(crate) type Beside<'a> = &'a (dyn Fn() -> usize + Sync);
 
 /// So many rounds. `before` each one, when all stand still, the main thread prepares it; then each
-/// of the eight does `attempt`, at once, while each of `beside` is done in a loop by a thread of
+/// of the threads does `attempt`, at once, while each of `beside` is done in a loop by a thread of
 /// its own. Returns the sum of what the attempts returned for each round, and of what each of
 /// `beside` returned in all.
 pub(crate) fn rounds(
+    threads: usize,
     count: u64,
     mut before: impl FnMut(u64),
     attempt: impl Fn(u64) -> usize + Sync,
     beside: &[Beside<'_>],
 ) -> (Vec<usize>, Vec<usize>) {
-    let meeting = Meeting::of(THREADS + beside.len() + 1);
+    let meeting = Meeting::of(threads + beside.len() + 1);
     let (attempting, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         let _broken = meeting.breaks_on_a_panic();
-        for _ in 0..THREADS {
+        for _ in 0..threads {
             scope.spawn(|| {
                 let _broken = meeting.breaks_on_a_panic();
                 for round in 0..count {
@@ -104,7 +112,7 @@ pub(crate) fn rounds(
         let totals = (0..count)
             .map(|round| {
                 before(round);
-                attempting.store(THREADS, Ordering::SeqCst);
+                attempting.store(threads, Ordering::SeqCst);
                 meeting.meet();
                 meeting.meet();
                 sum.swap(0, Ordering::SeqCst)
@@ -117,25 +125,26 @@ pub(crate) fn rounds(
     })
 }
 
-/// Eight threads that try without a pause, and others beside them, until `drive` returns. `drive`
+/// Threads that try without a pause, and another beside them, until `drive` returns. `drive`
 /// is given a function that waits until so many tries in all have succeeded, and then lets
 /// everybody try some more; it returns how many have.
 pub(crate) fn on_the_run(
+    threads: usize,
     attempt: impl Fn() -> bool + Sync,
     beside: Beside<'_>,
     drive: impl FnOnce(&dyn Fn(u64) -> u64),
 ) -> usize {
     let (succeeded, failed) = (AtomicU64::new(0), AtomicU64::new(0));
     let done = AtomicBool::new(false);
-    let since = Instant::now();
     let wait = |condition: &dyn Fn() -> bool| {
-        while !condition() && since.elapsed() < Duration::from_secs(600) {
+        let since = Instant::now();
+        while !condition() && since.elapsed() < Duration::from_secs(60) {
             thread::yield_now();
         }
     };
     thread::scope(|scope| {
         let _done = OnDrop(|| done.store(true, Ordering::SeqCst));
-        for _ in 0..THREADS {
+        for _ in 0..threads {
             scope.spawn(|| {
                 while !done.load(Ordering::SeqCst) {
                     if attempt() {
@@ -158,10 +167,43 @@ pub(crate) fn on_the_run(
         drive(&|expected| {
             wait(&|| succeeded.load(Ordering::SeqCst) >= expected);
             let then = failed.load(Ordering::SeqCst);
-            wait(&|| failed.load(Ordering::SeqCst) >= then + 2 * THREADS as u64);
+            wait(&|| failed.load(Ordering::SeqCst) >= then + 2 * threads as u64);
             succeeded.load(Ordering::SeqCst)
         });
         done.store(true, Ordering::SeqCst);
         beside.join().expect("no panic")
     })
+}
+
+/// Waits until `done`, for far longer than it can take.
+#[track_caller]
+pub(crate) fn until(what: &str, done: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !done() {
+        assert!(since.elapsed() < Duration::from_secs(60), "in vain: {what}");
+        thread::yield_now();
+    }
+}
+
+#[track_caller]
+pub(crate) fn all_equal(totals: &[usize], expected: usize) {
+    let mut counts = HashMap::new();
+    for total in totals {
+        *counts.entry(*total).or_insert(0) += 1;
+    }
+    assert_eq!(
+        counts,
+        HashMap::from([(expected, totals.len())]),
+        "rounds by their total"
+    );
+}
+
+/// Sweeps a few times, before others have their turn.
+pub(crate) fn sweep<A, T, L>(limiter: &RateLimiter<u64, A, T, L>) -> usize
+where
+    A: Algorithm,
+    T: Ticker,
+    L: LimitSource,
+{
+    (0..8).map(|_| limiter.evict_idle()).sum()
 }
