@@ -100,7 +100,7 @@ fn every_algorithm_evicted_on_the_run(steps: u64) {
 
 #[test]
 fn eviction_while_the_clock_steps_mints_and_loses_nothing() {
-    every_algorithm_evicted_on_the_run(5_000);
+    every_algorithm_evicted_on_the_run(3_000);
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn every_algorithm_skewed(threads: usize, count: u64) {
 #[test]
 fn skewed_keys_get_exactly_what_the_oracle_gives_each() {
     for threads in CROWDS {
-        every_algorithm_skewed(threads, 20);
+        every_algorithm_skewed(threads, 8);
     }
 }
 
