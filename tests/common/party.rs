@@ -160,9 +160,14 @@ fn parts(asks: &[Ask], progress: &mut Progress<'_>) -> Vec<Part> {
     asks.iter().map(part).collect()
 }
 
-/// Takes from one after the other. When one refuses, what the others gave is given back, and every
-/// one is asked what it would say to all that is wanted of its key.
+/// Takes nothing for what can never fit. Otherwise from one after the other; when one refuses, what
+/// the others gave is given back, and every one is asked what it would say to all that is wanted of
+/// its key.
 fn take_all(oracles: &[Oracle], parts: &[Part]) -> (Decision, Vec<Decision>) {
+    let looked = look_at_all(oracles, parts);
+    if looked.iter().any(Decision::is_never) {
+        return gathered(looked);
+    }
     let mut each = Vec::new();
     for part in parts {
         let decision = oracles[part.limiter].try_acquire_n(part.key, part.cost);
