@@ -3,6 +3,8 @@
 
 mod support;
 
+#[path = "custom_algorithm/overgrown.rs"]
+mod overgrown;
 #[path = "custom_algorithm/plain_log.rs"]
 mod plain_log;
 #[path = "custom_algorithm/spree.rs"]
@@ -12,12 +14,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use overgrown::Overgrown;
 use plain_log::PlainLog;
 use spree::{Model, Spree};
 use support::*;
 use tollgate::{
-    Algorithm, Decision, LimitError, LimitSource, ManualTicker, RateLimiter, SlidingLog, Ticker,
-    UnkeyedLimiter, try_acquire_all,
+    Algorithm, Decision, LimitError, LimitSource, ManualTicker, OneWord, RateLimiter, SlidingLog,
+    Ticker, UnkeyedLimiter, try_acquire_all,
 };
 
 /// Whatever the algorithm: how many requests pass until one is denied.
@@ -155,6 +158,31 @@ fn an_algorithm_from_outside_is_evicted_refreshed_and_asked_with_others() {
     }
     check(Spree);
     check(PlainLog);
+}
+
+#[test]
+fn a_word_from_outside_is_never_taken_for_a_mark() {
+    const LARGEST: u64 = Overgrown::LARGEST;
+    assert_eq!(LARGEST, u64::MAX - 2);
+    let (limiter, _, limits) = switched(Overgrown, limit("1/s"), 0);
+    let word = || {
+        assert_eq!(limiter.tracked_keys(), 1);
+        limiter.peek(KEY).remaining()
+    };
+    for cost in [1, 2] {
+        let spent = limiter.try_acquire_n(KEY, cost);
+        assert_eq!((spent.remaining(), word()), (LARGEST, LARGEST));
+        limiter.refund(KEY, spent);
+        assert_eq!(word(), LARGEST);
+        limits.to(limit(["2/s", "3/s"][cost as usize - 1]));
+        limiter.refresh(KEY);
+        assert_eq!(word(), LARGEST);
+    }
+    let plan = Overgrown.plan(limit("1/s")).expect("a limit");
+    let unkeyed = UnkeyedLimiter::from_plan(plan, ManualTicker::new(0));
+    assert_eq!(unkeyed.peek().remaining(), LARGEST, "fresh");
+    unkeyed.reset();
+    assert_eq!(unkeyed.peek().remaining(), LARGEST, "as fresh");
 }
 
 #[test]

@@ -23,6 +23,8 @@ use std::fmt;
 const RETIRED: u64 = u64::MAX;
 /// The word of a state whose numbers a refresh has taken.
 const MOVING: u64 = u64::MAX - 1;
+/// The largest word that is no mark. Whatever a step from outside says, no other is written.
+const LARGEST: u64 = MOVING - 1;
 
 /// An algorithm whose state is one word of 64 bits, as pure functions of that word.
 ///
@@ -82,7 +84,7 @@ const MOVING: u64 = u64::MAX - 1;
 /// ```
 pub trait OneWord: Sized + Send + Sync + 'static {
     /// The largest word that a state may hold.
-    const LARGEST: u64 = MOVING - 1;
+    const LARGEST: u64 = LARGEST;
 
     /// Limits, made ready for the decision: what can be computed once.
     type Rule: fmt::Debug + PartialEq + Send + Sync + 'static;
@@ -141,6 +143,10 @@ impl fmt::Debug for Word {
 }
 
 impl Word {
+    fn new(word: u64) -> Self {
+        Self(AtomicU64::new(word.min(LARGEST)))
+    }
+
     /// The word, if the state is still the key's.
     #[inline]
     fn live(&self) -> Result<u64, Gone> {
@@ -162,8 +168,7 @@ impl Word {
             let Some(next) = step(word) else {
                 return Ok(Step::Stays(word));
             };
-            // Whatever a step from outside says, it does not retire the state.
-            let next = next.min(MOVING - 1);
+            let next = next.min(LARGEST);
             // Relaxed: see `# Orderings`.
             match self
                 .0
@@ -247,7 +252,7 @@ impl<W: OneWord> Algorithm for W {
 
     #[inline]
     fn fresh(rule: &W::Rule) -> Word {
-        Word(AtomicU64::new(W::fresh(rule)))
+        Word::new(W::fresh(rule))
     }
 
     /// Its linearization point is the successful compare-exchange; on a denial, the load.
@@ -293,7 +298,9 @@ impl<W: OneWord> Algorithm for W {
 
     fn clear(rule: &W::Rule, state: &Word) {
         // Relaxed: see `# Orderings`.
-        state.0.store(W::fresh(rule), Ordering::Relaxed);
+        state
+            .0
+            .store(W::fresh(rule).min(LARGEST), Ordering::Relaxed);
     }
 
     fn retire_if_idle(rule: &W::Rule, state: &Word, at: Reading) -> bool {
@@ -328,7 +335,6 @@ impl<W: OneWord> Algorithm for W {
     }
 
     fn moved(rule: &W::Rule, _: &Word, held: u64, at: Reading, to: &W::Rule) -> Word {
-        let word = W::convert(rule, held, at, to).min(MOVING - 1);
-        Word(AtomicU64::new(word))
+        Word::new(W::convert(rule, held, at, to))
     }
 }
