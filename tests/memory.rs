@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use peak_alloc::PeakAlloc;
 use support::*;
-use tollgate::{Algorithm, Evictor, Limits, TokenBucket};
+use tollgate::{Algorithm, Evictor, Limits, ManualTicker, RateLimiter, TokenBucket};
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
@@ -202,4 +202,43 @@ fn the_table_that_a_spike_has_left_is_given_back_by_later_traffic() {
         assert!(key < 10 * SPIKE, "{live} bytes of {kept} are still kept");
     }
     println!("{kept} bytes after {SPIKE} keys, {live} after {key}");
+}
+
+/// Look-ups in a table that is nearly full take ten times as long, and the map by itself makes room
+/// no sooner: the limiter asks it to, and asks for as much where it is told how many are expected.
+#[test]
+fn the_table_is_at_most_half_full() {
+    let _alone = alone();
+    for keys in [200_usize, 1_000, 20_000, 32_768, 33_000] {
+        let fits = |table: usize| (2 * 9 * keys..=TABLE * keys + CONSTANT).contains(&table);
+        for expected in [0, keys] {
+            let start = ALLOCATOR.current_usage();
+            let ticker = ManualTicker::new(0);
+            let limiter = RateLimiter::<u64>::builder(limit("5/s"))
+                .ticker(ticker.clone())
+                .capacity(expected)
+                .build()
+                .expect("a limit");
+            let empty = live_and_peak(start).0;
+            assert!(
+                expected == 0 || fits(empty),
+                "{empty} bytes for {keys} keys"
+            );
+            for key in 0..keys as u64 {
+                assert!(limiter.try_acquire(&key).is_allowed());
+            }
+            // Without its entries.
+            ticker.advance(ns(S));
+            assert_eq!(limiter.evict_idle(), keys);
+            let kept = live_and_peak(start).0;
+            assert!(
+                fits(kept),
+                "{kept} bytes after {keys} keys, {expected} expected"
+            );
+            assert!(
+                expected == 0 || kept < empty + CONSTANT,
+                "{empty} bytes were not enough for {keys} keys: {kept}"
+            );
+        }
+    }
 }
