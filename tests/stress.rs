@@ -1,6 +1,6 @@
 //! Many threads on few keys, by the thousand: exact to the permit under any interleaving.
 //!
-//! A short version of everything is part of every run. The long ones take a quarter of an hour on
+//! A short version of everything is part of every run. The long ones take half an hour on
 //! two cores, by themselves:
 //!
 //! ```text
