@@ -23,12 +23,21 @@ pub(crate) struct Store<K, V, S> {
     map: Map<K, V, S>,
     /// Entries in the map, for growing ahead of them.
     entries: CachePadded<AtomicUsize>,
+    /// Keys begun so far, for letting go of replaced tables now and then.
+    begun: CachePadded<AtomicUsize>,
     /// The size of the map's table, as far as we have asked for it.
     table: AtomicUsize,
 }
 
 /// The table's smallest size.
 const SMALLEST: usize = 64;
+
+/// After so many new keys a thread lets go of what it has removed and not yet handed over.
+///
+/// The map frees in batches of 32 removals, one batch a thread. A thread that begins keys and
+/// evicts none removes nothing but tables that it has replaced, so that its batch would come to
+/// hold 31 of them.
+const FLUSH_EVERY: usize = 1_024;
 
 impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
     pub(crate) fn new(expected: usize, hasher: S) -> Self {
@@ -37,6 +46,7 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
         Self {
             map: Map::with_capacity_and_hasher(capacity_for(table), hasher),
             entries: CachePadded::new(AtomicUsize::new(0)),
+            begun: CachePadded::new(AtomicUsize::new(0)),
             table: AtomicUsize::new(table),
         }
     }
@@ -71,6 +81,11 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
         let (state, inserted) = self.map.insert_if_absent(key, state, guard);
         if inserted {
             self.grow_ahead(entries, guard);
+            // Relaxed: it only picks who flushes.
+            let begun = self.begun.fetch_add(1, Ordering::Relaxed);
+            if begun % FLUSH_EVERY == FLUSH_EVERY - 1 {
+                self.map.flush(guard);
+            }
         } else {
             self.entries.fetch_sub(1, Ordering::Relaxed);
         }

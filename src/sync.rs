@@ -101,6 +101,11 @@ mod imp {
         pub(crate) fn reserve(&self, additional: usize, guard: &Guard<'_>) {
             self.0.reserve(additional, guard);
         }
+
+        /// Hands over what this thread has removed, to be freed when no guard holds it.
+        pub(crate) fn flush(&self, guard: &Guard<'_>) {
+            papaya::Guard::flush(guard);
+        }
     }
 }
 
@@ -247,6 +252,8 @@ mod imp {
         }
 
         pub(crate) fn reserve(&self, _: usize, _: &Guard<'_>) {}
+
+        pub(crate) fn flush(&self, _: &Guard<'_>) {}
     }
 
     /// Waiting, as loom knows it: another thread has to run.

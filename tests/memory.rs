@@ -7,7 +7,7 @@
 //! |---|---|
 //! | the table, which is given back by traffic only | 9 bytes a slot; a power of two of slots, two to four for each key of the most that were present at once |
 //! | entries that are removed and wait for a batch to be full | under one batch of 32 for each thread that has removed some |
-//! | tables that were replaced and wait for the same | as many, for each thread that has begun keys and evicts none |
+//! | tables that were replaced | about as many as threads are at work at once, for each thread that begins keys |
 //! | what a thread sets up once | under 20 KB |
 //!
 //! So the bounds below are stated by the most keys present at once, not by the distinct keys seen.
@@ -114,8 +114,9 @@ fn in_the_background<A: Algorithm>(algorithm: A, rounds: u64, keys: u64) {
     const THREADS: usize = 2;
     const AT_ONCE: usize = 20_000;
     const STRIDE: u64 = 1_000;
-    // A thread that evicts nothing has nothing else to fill a batch with.
-    const TABLES: usize = 1 + 32 * THREADS;
+    // The present one, and those that each thread has not let go of yet: it does so after some new
+    // keys, if no more threads are at work than it has tables to let go of.
+    const TABLES: usize = 1 + 3 * THREADS;
     const MOST: usize = TABLES * TABLE * (AT_ONCE + THREADS * STRIDE as usize) + CONSTANT;
     let start = ALLOCATOR.current_usage();
     let (limiter, ticker) = built(algorithm, limit("5/s"), 0);
