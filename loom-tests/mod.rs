@@ -8,7 +8,7 @@
 //! these tests compiling and the stand-in map honest.
 //!
 //! Mutations of `src` that models must catch are in `mutations/`, one patch each, with the model that
-//! fails; `scripts/model-mutations` runs them. Not every model has one of its own.
+//! fails; `scripts/model-mutations` runs them.
 
 mod evict;
 mod first_touch;

@@ -14,6 +14,28 @@ mod imp {
     use papaya::{Equivalent, HashMap};
     use std::hash::{BuildHasher, Hash};
 
+    /// A writer's turn, for others to wait for: its version says all that there is to know.
+    pub(crate) struct Turn;
+
+    /// While it lives, the writer is at work.
+    pub(crate) struct Taken;
+
+    impl Turn {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+
+        #[inline]
+        pub(crate) fn take(&self) -> Taken {
+            Taken
+        }
+
+        #[inline]
+        pub(crate) fn wait(&self, backoff: &Backoff) {
+            backoff.snooze();
+        }
+    }
+
     /// The few map operations that the store relies on.
     pub(crate) struct Map<K, V, S>(HashMap<K, V, S>);
 
@@ -115,7 +137,6 @@ mod imp {
 
     use loom::sync::Arc;
     use papaya::Equivalent;
-    use std::cell::Cell;
     use std::hash::Hash;
     use std::marker::PhantomData;
 
@@ -256,30 +277,40 @@ mod imp {
         pub(crate) fn flush(&self, _: &Guard<'_>) {}
     }
 
-    /// Waiting, as loom knows it: another thread has to run.
-    pub(crate) struct Backoff {
-        waits: Cell<u32>,
+    /// A writer's turn, for others to wait for.
+    ///
+    /// Under loom it is a lock. A thread that spins is one schedule more at each look, without end;
+    /// one that is blocked is none. Who waited has seen all that the writer did, which a version
+    /// might not promise; who did not wait has not, and there are schedules of both.
+    pub(crate) struct Turn(Mutex<()>);
+
+    impl Turn {
+        pub(crate) fn new() -> Self {
+            Self(Mutex::new(()))
+        }
+
+        pub(crate) fn take(&self) -> MutexGuard<'_, ()> {
+            self.0.lock().unwrap()
+        }
+
+        pub(crate) fn wait(&self, _: &Backoff) {
+            drop(self.take());
+        }
     }
+
+    /// Waiting, as loom knows it: another thread has to run.
+    pub(crate) struct Backoff;
 
     impl Backoff {
         pub(crate) fn new() -> Self {
-            Self {
-                waits: Cell::new(0),
-            }
+            Self
         }
 
         /// After a lost exchange: somebody else has made progress, so nothing is waited for.
         pub(crate) fn spin(&self) {}
 
-        /// While somebody else holds a state.
-        ///
-        /// A second look at a state that is still held changes nothing and sees nothing new, so
-        /// that from there on one order of what is left is enough. Without this, two waiting
-        /// threads yield to each other for ever.
+        /// While a refresh holds a state.
         pub(crate) fn snooze(&self) {
-            if self.waits.replace(self.waits.get() + 1) > 0 {
-                loom::skip_branch();
-            }
             loom::thread::yield_now();
         }
     }

@@ -23,13 +23,12 @@
 //!   the next reader sees.
 //!
 //! The marks for retired and moving are AcqRel, for the reason given in
-//! [`one_word`](super::one_word). `loom_tests::seqlock` fails when a fence is missing, or when the
-//! first load or the last store is weakened; that putting back needs Release is argued only, no
-//! model here shows it.
+//! [`one_word`](super::one_word). `loom_tests::seqlock` fails when a fence is missing, when the first
+//! load or the last store is weakened, or when words are put back without Release.
 
 use super::Gone;
-use crate::sync::Backoff;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::{Backoff, Turn};
 
 const RETIRED: u64 = u64::MAX;
 const MOVING: u64 = u64::MAX - 1;
@@ -37,6 +36,7 @@ const MOVING: u64 = u64::MAX - 1;
 /// Words of the type `W` behind a version.
 pub(crate) struct SeqLock<W> {
     version: AtomicU64,
+    turn: Turn,
     words: W,
 }
 
@@ -49,6 +49,7 @@ impl<W> SeqLock<W> {
     pub(crate) fn new(words: W) -> Self {
         Self {
             version: AtomicU64::new(0),
+            turn: Turn::new(),
             words,
         }
     }
@@ -64,16 +65,19 @@ impl<W> SeqLock<W> {
             if before >= MOVING {
                 return Err(gone(before));
             }
-            if before.is_multiple_of(2) {
-                let result = read(&self.words);
-                // Acquire: pairs with the Release fence in `write`.
-                fence(Ordering::Acquire);
-                // Relaxed: the fence orders it.
-                if self.version.load(Ordering::Relaxed) == before {
-                    return Ok((Version(before), result));
-                }
+            if !before.is_multiple_of(2) {
+                self.turn.wait(&backoff);
+                continue;
             }
-            backoff.snooze();
+            let result = read(&self.words);
+            // Acquire: pairs with the Release fence in `write`.
+            fence(Ordering::Acquire);
+            // Relaxed: the fence orders it.
+            if self.version.load(Ordering::Relaxed) == before {
+                return Ok((Version(before), result));
+            }
+            // Somebody else has written.
+            backoff.spin();
         }
     }
 
@@ -81,6 +85,7 @@ impl<W> SeqLock<W> {
     #[inline]
     pub(crate) fn write(&self, seen: Version, write: impl FnOnce(&W)) -> bool {
         let Version(version) = seen;
+        let _turn = self.turn.take();
         // Relaxed: see `# Orderings`.
         let locked = self.version.compare_exchange(
             version,
