@@ -3,9 +3,9 @@
 //! With `--features loom` each scenario is a model: loom runs it under every schedule with at most
 //! three preemptions, and under every value that the memory model lets a load return. A few models
 //! of three threads that each take many steps have two, and say so: with three they take minutes.
-//! `LOOM_MAX_PREEMPTIONS` asks for another bound. Without the
-//! feature the same scenario runs a thousand times on real threads, over the real map, which keeps
-//! these tests compiling and the stand-in map honest.
+//! `LOOM_MAX_PREEMPTIONS` asks for another bound. Without the feature the same scenario runs a
+//! thousand times on real threads, over the real map, which keeps these tests compiling and the
+//! stand-in map honest.
 //!
 //! Mutations of `src` that models must catch are in `mutations/`, one patch each, with the model that
 //! fails; `scripts/model-mutations` runs them.
