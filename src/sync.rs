@@ -14,10 +14,11 @@ mod imp {
     use papaya::{Equivalent, HashMap};
     use std::hash::{BuildHasher, Hash};
 
-    /// A writer's turn, for others to wait for: its version says all that there is to know.
+    /// The turn of whoever writes a state, for others to wait for: the state itself says that it is
+    /// being written.
     pub(crate) struct Turn;
 
-    /// While it lives, the writer is at work.
+    /// While it lives, the state is being written.
     pub(crate) struct Taken;
 
     impl Turn {
@@ -277,10 +278,10 @@ mod imp {
         pub(crate) fn flush(&self, _: &Guard<'_>) {}
     }
 
-    /// A writer's turn, for others to wait for.
+    /// The turn of whoever writes a state, for others to wait for.
     ///
     /// Under loom it is a lock. A thread that spins is one schedule more at each look, without end;
-    /// one that is blocked is none. Who waited has seen all that the writer did, which a version
+    /// one that is blocked is none. Who waited has seen all that the writer did, which the state
     /// might not promise; who did not wait has not, and there are schedules of both.
     pub(crate) struct Turn(Mutex<()>);
 
@@ -308,10 +309,5 @@ mod imp {
 
         /// After a lost exchange: somebody else has made progress, so nothing is waited for.
         pub(crate) fn spin(&self) {}
-
-        /// While a refresh holds a state.
-        pub(crate) fn snooze(&self) {
-            loom::thread::yield_now();
-        }
     }
 }

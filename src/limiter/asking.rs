@@ -154,7 +154,7 @@ where
     {
         match gone {
             Gone::Retired => self.store.remove_retired(key, guard),
-            Gone::Moving => backoff.snooze(),
+            Gone::Moving => self.moving.wait(backoff),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::evictor::Evictor;
 use crate::hasher::RandomState;
 use crate::limit::Limit;
 use crate::store::Store;
+use crate::sync::Turn;
 use crate::ticker::{Ticker, TscTicker};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -215,6 +216,7 @@ where
             start: ticker.now(),
             ticker,
             evicted_at: AtomicU64::new(0),
+            moving: Turn::new(),
         })
     }
 }

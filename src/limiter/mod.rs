@@ -19,6 +19,7 @@ use crate::algorithm::{Algorithm, TokenBucket};
 use crate::decision::Decision;
 use crate::hasher::RandomState;
 use crate::store::{Retire, Store};
+use crate::sync::Turn;
 use crate::ticker::{Ticker, TscTicker};
 use papaya::Equivalent;
 use std::fmt;
@@ -78,6 +79,8 @@ where
     /// clock that steps back does not find them new. (Not one of `sync`'s: the models are to hold
     /// without it, for a clock that does not step back.)
     evicted_at: AtomicU64,
+    /// The turn of whoever holds a state's numbers to bring them over to another plan.
+    moving: Turn,
 }
 
 /// A limiter whose limits come from a function of the key: what

@@ -95,13 +95,19 @@ where
             let Some(tracked) = self.store.get(&key, guard) else {
                 return;
             };
-            match A::hold(&tracked.state) {
-                Ok(held) => {
-                    let tracked = value(&tracked);
-                    return self.bring_over(tracked, held, key, own, Settles::No, guard);
+            let gone = {
+                let _turn = self.moving.take();
+                match A::hold(&tracked.state) {
+                    Ok(held) => {
+                        let tracked = value(&tracked);
+                        return self.bring_over(tracked, held, key, own, Settles::No, guard);
+                    }
+                    Err(gone) => gone,
                 }
-                Err(Gone::Retired) => return self.store.remove_retired(&key, guard),
-                Err(Gone::Moving) => backoff.snooze(),
+            };
+            match gone {
+                Gone::Retired => return self.store.remove_retired(&key, guard),
+                Gone::Moving => self.moving.wait(&backoff),
             }
         }
     }

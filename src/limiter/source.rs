@@ -199,6 +199,7 @@ impl LimitSource for PerKey {
             return Ok(());
         }
         let own = source.resolved(&key, count);
+        let _turn = limiter.moving.take();
         let held = A::hold(&tracked.state)?;
         limiter.bring_over(tracked, held, key, own, Settles::Yes, guard);
         Ok(())
