@@ -1,10 +1,12 @@
 //! Limits that change beside requests and evictions.
 
-use super::{Arc, Clock, check, check_within, per_ten, thread};
+use super::{Arc, Clock, check, per_ten, thread};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::{
     Algorithm, AllOf, FixedWindow, PerKey, RateLimiter, SlidingCounter, SlidingLog, TokenBucket,
 };
+// Not loom's, which has no weak ones.
+use std::sync::{Arc as Shared, Weak, atomic::AtomicUsize};
 
 const BEFORE: u64 = 2;
 const AFTER: u64 = 3;
@@ -137,21 +139,38 @@ fn the_later_refresh_prevails<A: Algorithm + Copy>(algorithm: A) {
 }
 
 /// As above, beside a refresh that was counted, and has resolved the old limit, before the change:
-/// it must not settle the entry that the later one could not find.
+/// it must not settle the entry that the later one could not find. The later one comes while the
+/// key's first plan is resolved, so that the key is sure to be begun under the old limit.
+///
+/// It does not show that `Settles::No` is needed: of all the orders loom tries none has the older
+/// refresh between the insertion and the look whether the entry is settled. That is argued in
+/// `limiter/source.rs`.
 fn an_older_refresh_does_not_settle_a_key<A: Algorithm + Copy>(algorithm: A) {
-    let changing = Changing::new(algorithm);
-    let resolved = changing.limiter.begin_refresh(&1);
-    let other = changing.clone();
-    let older = thread::spawn(move || other.limiter.finish_refresh(resolved, 1));
-    let raising = changing.clone();
-    let later = thread::spawn(move || {
-        raising.raise();
-        raising.limiter.refresh(&1);
+    type Tiered<A> = RateLimiter<u32, A, Clock, PerKey>;
+    let before = algorithm.plan(per_ten(BEFORE)).expect("a plan");
+    let after = algorithm.plan(per_ten(AFTER)).expect("a plan");
+    let calls = AtomicUsize::new(0);
+    let limiter = Shared::new_cyclic(|weak: &Weak<Tiered<A>>| {
+        let weak = weak.clone();
+        let plan = move |_: &u32| match calls.fetch_add(1, Ordering::Relaxed) {
+            0 => before.clone(),
+            1 => {
+                weak.upgrade().expect("it asks").refresh(&1);
+                before.clone()
+            }
+            _ => after.clone(),
+        };
+        RateLimiter::by_plan(plan)
+            .ticker(Clock::new(3))
+            .build()
+            .expect("plans are accepted already")
     });
-    assert!(changing.limiter.try_acquire(&1).is_allowed());
-    later.join().unwrap();
+    let resolved = limiter.begin_refresh(&1);
+    let other = limiter.clone();
+    let older = thread::spawn(move || other.finish_refresh(resolved, 1));
+    assert!(limiter.try_acquire(&1).is_allowed());
     older.join().unwrap();
-    let left = changing.limiter.peek_n(&1, AFTER);
+    let left = limiter.peek_n(&1, AFTER);
     assert!(!left.is_never(), "the old limit is in force");
     assert_eq!(left.remaining(), AFTER - 1);
 }
@@ -173,8 +192,7 @@ macro_rules! refreshes {
 
             #[test]
             fn an_older_refresh_settles_no_key() {
-                // Two are what the fault takes, and three threads make three preemptions slow.
-                check_within(2, || an_older_refresh_does_not_settle_a_key($algorithm));
+                check(|| an_older_refresh_does_not_settle_a_key($algorithm));
             }
 
             #[test]

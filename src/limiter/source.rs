@@ -8,7 +8,9 @@
 //! its plan was resolved, and an entry that was just inserted is *unsettled*: before anybody
 //! decides on it, the count is read again. If it is the same, all later refreshes find the entry.
 //! If not, the entry is brought over as by a refresh, to a plan that is resolved after this second
-//! count: refreshes counted by then are in it, and later ones find the entry.
+//! count: refreshes counted by then are in it, and later ones find the entry. A refresh that was
+//! resolved before the insertion may find the entry, too, but leaves it unsettled: it knows nothing
+//! of a later one that did not.
 //!
 //! # Orderings
 //!
