@@ -299,7 +299,7 @@ mod imp {
         }
     }
 
-    /// Waiting, as loom knows it: another thread has to run.
+    /// Nothing: a pause is no schedule of its own, and whoever has to wait does so for a [`Turn`].
     pub(crate) struct Backoff;
 
     impl Backoff {
