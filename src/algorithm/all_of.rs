@@ -107,6 +107,37 @@ impl Words {
             None => &self.more[index - INLINE],
         }
     }
+
+    /// The words as they are, each of the first ones read once.
+    #[inline]
+    fn look(&self, count: usize) -> Seen<'_> {
+        Seen {
+            first: std::array::from_fn(|index| {
+                if index < count {
+                    get(&self.first[index])
+                } else {
+                    0
+                }
+            }),
+            more: &self.more,
+        }
+    }
+}
+
+/// What was read of the words: the later ones of a long list stay where they are.
+struct Seen<'w> {
+    first: [u64; INLINE],
+    more: &'w [AtomicU64],
+}
+
+impl Seen<'_> {
+    #[inline]
+    fn at(&self, index: usize) -> u64 {
+        match self.first.get(index) {
+            Some(full) => *full,
+            None => get(&self.more[index - INLINE]),
+        }
+    }
 }
 
 /// What a request does to the buckets if all admit it.
@@ -191,20 +222,20 @@ impl Buckets {
     #[inline]
     fn ask(
         &self,
-        words: &Words,
+        seen: &Seen<'_>,
         at: Reading,
         cost: u64,
         intent: Intent,
         each: &mut [Decision],
     ) -> (Decision, bool) {
         let admitted = self.buckets.iter().enumerate().all(|(index, bucket)| {
-            cost <= bucket.burst() && bucket.spend(get(words.at(index)), at, cost).is_some()
+            cost <= bucket.burst() && bucket.spend(seen.at(index), at, cost).is_some()
         });
         let spends = admitted && intent == Intent::Spend;
 
         let mut gathered = Gathered::new();
         for (index, bucket) in self.buckets.iter().enumerate() {
-            let full = get(words.at(index));
+            let full = seen.at(index);
             // With words that were torn meanwhile there may be nothing to spend: asked again.
             let after = if spends {
                 bucket.spend(full, at, cost).unwrap_or(full)
@@ -279,18 +310,24 @@ impl Algorithm for AllOf {
         cost: u64,
         each: &mut [Decision],
     ) -> Result<(Decision, usize), Gone> {
-        let decision = state.0.update(
-            |words| rule.ask(words, at, cost, Intent::Spend, each),
-            |words| {
+        let decision = loop {
+            let (version, (seen, (decision, spends))) = state.0.read(|words| {
+                let seen = words.look(rule.buckets.len());
+                let answer = rule.ask(&seen, at, cost, Intent::Spend, each);
+                (seen, answer)
+            })?;
+            let spend = |words: &Words| {
                 for (index, bucket) in rule.buckets.iter().enumerate() {
-                    let word = words.at(index);
                     // Nothing has changed since they were asked, so that all of them admit.
-                    if let Some(next) = bucket.spend(get(word), at, cost) {
-                        set(word, next);
+                    if let Some(next) = bucket.spend(seen.at(index), at, cost) {
+                        set(words.at(index), next);
                     }
                 }
-            },
-        )?;
+            };
+            if !spends || state.0.write(version, spend) {
+                break decision;
+            }
+        };
         Ok((decision, rule.buckets.len()))
     }
 
@@ -302,9 +339,15 @@ impl Algorithm for AllOf {
         cost: u64,
         each: &mut [Decision],
     ) -> Result<(Decision, usize), Gone> {
-        let (_, (decision, _)) = state
-            .0
-            .read(|words| rule.ask(words, at, cost, Intent::Look, each))?;
+        let (_, (decision, _)) = state.0.read(|words| {
+            rule.ask(
+                &words.look(rule.buckets.len()),
+                at,
+                cost,
+                Intent::Look,
+                each,
+            )
+        })?;
         Ok((decision, rule.buckets.len()))
     }
 

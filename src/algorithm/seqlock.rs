@@ -57,7 +57,10 @@ impl<W> SeqLock<W> {
     /// Reads with `read` until it has seen the words at rest. `read` may see torn words, and is
     /// then called again.
     #[inline]
-    pub(crate) fn read<R>(&self, mut read: impl FnMut(&W) -> R) -> Result<(Version, R), Gone> {
+    pub(crate) fn read<'w, R>(
+        &'w self,
+        mut read: impl FnMut(&'w W) -> R,
+    ) -> Result<(Version, R), Gone> {
         let backoff = Backoff::new();
         loop {
             // Acquire: pairs with the Release in `write`.

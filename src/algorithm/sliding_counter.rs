@@ -99,6 +99,8 @@ struct Words {
 /// The counts as they stand at one moment, rolled forward to the window that runs then.
 #[derive(Clone, Copy)]
 struct View {
+    /// The window that was found in the state, and the one that runs.
+    recorded: u64,
     window: u64,
     current: u64,
     previous: u64,
@@ -135,6 +137,7 @@ impl Words {
             (0, whole.saturating_add(period - elapsed))
         };
         View {
+            recorded,
             window,
             current,
             previous,
@@ -148,7 +151,7 @@ impl Words {
     fn put(&self, view: &View) {
         set(&self.current, view.current);
         // The others change with the first request in a window only.
-        if get(&self.window) != view.window {
+        if view.recorded != view.window {
             set(&self.window, view.window);
             set(&self.previous, view.previous);
         }
