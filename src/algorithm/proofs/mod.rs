@@ -1,10 +1,11 @@
 //! The arithmetic against the contract's formulae, bit for bit.
 //!
 //! What can be reached from outside is proved in `tests/arithmetic.rs`; here is what cannot: the
-//! conversions by themselves, and the words of a bucket.
+//! conversions by themselves, the words of a bucket, and whether a state was written.
 
 mod bucket;
 mod conversion;
+mod denial;
 mod division;
 mod floors;
 #[path = "../../../tests/common/plain.rs"]
