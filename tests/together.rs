@@ -372,3 +372,17 @@ fn what_is_refunded_is_each_gate_s_own_decision_and_no_look() {
     refund_all(&gates, &each);
     assert_eq!((left(&one), left(&other)), (3, 2));
 }
+
+#[test]
+fn where_one_of_those_with_the_fewest_is_full_there_will_never_be_more() {
+    let (full, _) = built(TokenBucket, limit("3/10s"), 0);
+    let (partly, _) = built(TokenBucket, limit("5/10s"), 0);
+    assert!(partly.try_acquire_n(KEY, 2).is_allowed());
+    for order in [[0, 1], [1, 0]] {
+        let gates = [full.ask(KEY), partly.ask(KEY)];
+        let gates = order.map(|index| &gates[index] as &dyn Gate);
+        let seen = peek_all(&gates).standing();
+        assert_eq!((seen.remaining, seen.next_permit_after), (3, 0));
+        assert!(seen.reset_after > 0);
+    }
+}

@@ -422,6 +422,40 @@ mod tests {
 
     #[cfg(not(feature = "loom"))] // Outside a model.
     #[test]
+    fn a_state_under_which_nothing_is_owed_moves_to_one_that_is_as_new() {
+        let at = Reading::new(0, 5_000_000_000);
+        let limit = Limit::per_minute(10);
+        for from in AnyAlgorithm::ALL {
+            for to in AnyAlgorithm::ALL.into_iter().filter(|to| *to != from) {
+                let rule = from.rule(&[limit]).expect("a rule");
+                let to = to.rule(&[limit]).expect("a rule");
+                let state = AnyAlgorithm::fresh(&rule);
+                let held = AnyAlgorithm::hold(&state).expect("live");
+                let moved = AnyAlgorithm::moved(&rule, &state, held, at, &to);
+                let earlier = Reading::new(0, 1_000_000_000);
+                let decision = AnyAlgorithm::peek(&to, &moved, earlier, 1).expect("live");
+                assert_eq!(decision.standing().reset_after, 0, "{from} to {to:?}");
+            }
+        }
+    }
+
+    #[cfg(not(feature = "loom"))] // Outside a model.
+    #[test]
+    fn only_a_retired_state_says_that_it_is() {
+        for algorithm in AnyAlgorithm::ALL {
+            let rule = algorithm.rule(&[Limit::per_minute(10)]).expect("a rule");
+            let state = AnyAlgorithm::fresh(&rule);
+            assert!(!AnyAlgorithm::is_retired(&state), "{algorithm}");
+            let held = AnyAlgorithm::hold(&state).expect("live");
+            assert!(!AnyAlgorithm::is_retired(&state), "{algorithm} is moving");
+            AnyAlgorithm::release(&state, held);
+            AnyAlgorithm::retire(&state).expect("live");
+            assert!(AnyAlgorithm::is_retired(&state), "{algorithm}");
+        }
+    }
+
+    #[cfg(not(feature = "loom"))] // Outside a model.
+    #[test]
     fn of_a_list_the_limit_that_is_short_of_most_is_what_the_next_owes() {
         let at = Reading::new(0, 100_000_000_000);
         let per_day = Limit::per_day(100);
