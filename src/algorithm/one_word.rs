@@ -160,7 +160,7 @@ impl Word {
     }
 
     /// Steps from word to word until nobody came between; `None` leaves it as it is.
-    #[inline]
+    #[inline(always)]
     fn update(&self, mut step: impl FnMut(u64) -> Option<u64>) -> Result<Step, Gone> {
         let backoff = Backoff::new();
         let mut word = self.live()?;
@@ -221,7 +221,7 @@ fn gone(word: u64) -> Gone {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn standing<W: OneWord>(rule: &W::Rule, word: u64, at: Reading) -> Standing {
     let remaining = W::remaining(rule, word, at);
     let next_permit_after = if remaining >= W::capacity(rule) {
@@ -256,7 +256,7 @@ impl<W: OneWord> Algorithm for W {
     }
 
     /// Its linearization point is the successful compare-exchange; on a denial, the load.
-    #[inline]
+    #[inline(always)]
     fn try_acquire(rule: &W::Rule, state: &Word, at: Reading, cost: u64) -> Result<Decision, Gone> {
         let (word, retry_after) = match state.update(|word| W::spend(rule, word, at, cost))? {
             Step::Became(word) => (word, 0),

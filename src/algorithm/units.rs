@@ -27,6 +27,7 @@
 
 use crate::error::LimitError;
 use crate::limit::Limit;
+use std::num::NonZeroU128;
 
 /// The longest time that is counted exactly, in nanoseconds: 30 years of 365¼ days. Later times
 /// count as this one.
@@ -43,10 +44,11 @@ pub(crate) struct Units {
     shift: u32,
     /// Whether the period is too long for the two ratios.
     divide: bool,
-    /// P.
-    period: u64,
+    /// P. That neither of the two can be zero is known to the compiler, or it would keep a division
+    /// whose result nobody reads, and all that leads up to it, for the panic.
+    period: NonZeroU128,
     /// N·2^f.
-    units: u128,
+    units: NonZeroU128,
 }
 
 const PER_NS_BITS: u32 = 123;
@@ -83,8 +85,8 @@ impl Units {
             per_unit: words(ratio(period, units, PER_UNIT_BITS, false)),
             shift,
             divide: period > 1 << 57,
-            period: limit.period_ns(),
-            units,
+            period: NonZeroU128::new(period).expect("a limit has a period"),
+            units: NonZeroU128::new(units).expect("a limit has permits"),
         })
     }
 
@@ -120,12 +122,13 @@ impl Units {
 
     #[cold]
     fn after_by_division(&self, elapsed: u64) -> u64 {
-        (u128::from(elapsed) * self.units / u128::from(self.period)) as u64
+        (u128::from(elapsed) * self.units.get() / self.period) as u64
     }
 
     #[cold]
     fn time_of_by_division(&self, units: u64) -> u64 {
-        let time = (u128::from(units) * u128::from(self.period)).div_ceil(self.units);
+        let product = u128::from(units) * self.period.get();
+        let time = product / self.units + u128::from(product % self.units > 0);
         time as u64 // A unit is at most 1 ns.
     }
 }

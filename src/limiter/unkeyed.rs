@@ -67,20 +67,29 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
     }
 
     /// Asks whether a request may go ahead now, and spends one permit if it may.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire(&self) -> Decision {
         self.try_acquire_n(1)
     }
 
     /// Asks for `cost` permits at once: all, or none. See
     /// [`RateLimiter::try_acquire_n`](crate::RateLimiter::try_acquire_n).
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n(&self, cost: u64) -> Decision {
+        // As in `RateLimiter`: what nearly every request comes to, by itself.
         let rule = self.plan.rule();
         if cost == 0 || cost > A::capacity(rule) {
             return self.peek_n(cost);
         }
-        self.answer(|at| A::try_acquire(rule, &self.state, at, cost))
+        match A::try_acquire(rule, &self.state, self.reading(), cost) {
+            Ok(decision) => decision,
+            Err(_) => self.try_again(cost),
+        }
+    }
+
+    #[cold]
+    fn try_again(&self, cost: u64) -> Decision {
+        self.answer(|at| A::try_acquire(self.plan.rule(), &self.state, at, cost))
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), and fills `each` with every limit's own answer.
@@ -137,10 +146,14 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
     }
 
     #[inline]
+    fn reading(&self) -> Reading {
+        Reading::new(self.start, self.ticker.now())
+    }
+
     fn answer<R>(&self, mut ask: impl FnMut(Reading) -> Result<R, Gone>) -> R {
         loop {
             // Nothing here ever retires or moves the state, so that the first answer is one.
-            if let Ok(answer) = ask(Reading::new(self.start, self.ticker.now())) {
+            if let Ok(answer) = ask(self.reading()) {
                 return answer;
             }
         }
