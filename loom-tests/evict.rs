@@ -147,5 +147,5 @@ evictions! {
     sliding_log: SlidingLog, 10, 3;
     // The window after the next: before that, the previous one's permit weighs.
     sliding_counter: SlidingCounter, 20, 2;
-    all_of: AllOf, 10, 3;
+    all_of: AllOf, 10, 2;
 }

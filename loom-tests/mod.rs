@@ -1,7 +1,7 @@
 //! Every interleaving of a few threads, checked up to a bound of preemptions.
 //!
 //! With `--features loom` each scenario is a model: loom runs it under every schedule with at most
-//! three preemptions, and under every value that the memory model lets a load return. Four models
+//! three preemptions, and under every value that the memory model lets a load return. Six models
 //! of three threads that each take many steps have two, and say so: with three they take minutes.
 //! `LOOM_MAX_PREEMPTIONS` asks for another bound. Without the feature the same scenario runs a
 //! thousand times on real threads, over the real map, which keeps these tests compiling and the
@@ -10,6 +10,7 @@
 //! Mutations of `src` that models must catch are in `mutations/`, one patch each, with the model that
 //! fails; `scripts/model-mutations` runs them.
 
+mod cap;
 mod evict;
 mod first_touch;
 mod log;
@@ -84,6 +85,8 @@ fn limiter<A: Algorithm>(algorithm: A, permits: u64, clock: &Clock) -> Arc<Limit
     let limiter = RateLimiter::<u32>::builder(per_ten(permits))
         .algorithm(algorithm)
         .ticker(clock.clone())
+        // The models in `cap` do.
+        .evict_in_passing(false)
         .build()
         .expect("a limit that every algorithm keeps");
     Arc::new(limiter)

@@ -43,6 +43,7 @@ impl<A: Algorithm + Copy> Changing<A> {
             }
         };
         let limiter = RateLimiter::<u32>::by_plan(plan)
+            .evict_in_passing(false)
             .ticker(clock.clone())
             .build()
             .expect("plans are accepted already");
@@ -161,6 +162,7 @@ fn an_older_refresh_does_not_settle_a_key<A: Algorithm + Copy>(algorithm: A) {
             _ => after.clone(),
         };
         RateLimiter::by_plan(plan)
+            .evict_in_passing(false)
             .ticker(Clock::new(3))
             .build()
             .expect("plans are accepted already")

@@ -47,6 +47,8 @@ pub struct Decision {
     limit: u32,
     /// Whether `cost` permits were spent.
     spends: bool,
+    /// Whether the key has a state of its own, or a place could have been had for one.
+    tracked: bool,
     cost: u64,
     reading: u64,
     standing: Standing,
@@ -162,6 +164,7 @@ impl Decision {
             wait,
             limit,
             spends: wait == 0 && cost > 0,
+            tracked: true,
             cost,
             reading,
             standing,
@@ -277,6 +280,39 @@ impl Decision {
         Self { cost, ..self }
     }
 
+    /// Whether it was made without a state of the key's own, because the limiter had no place for
+    /// another key; see [`max_keys`](crate::Builder::max_keys).
+    #[inline]
+    pub const fn is_untracked(&self) -> bool {
+        !self.tracked
+    }
+
+    /// The same answer, made without a state of the key's own.
+    pub(crate) const fn untracked(self) -> Self {
+        Self {
+            tracked: false,
+            ..self
+        }
+    }
+
+    /// A refusal of what would have been allowed, for want of a place.
+    pub(crate) fn refused(self) -> Self {
+        let wait = match self.wait {
+            0 => self.standing.reset_after.clamp(1, NEVER - 1),
+            wait => wait,
+        };
+        let standing = Standing {
+            remaining: 0,
+            next_permit_after: wait,
+            reset_after: wait,
+        };
+        Self {
+            wait,
+            standing,
+            ..self.unspent().untracked()
+        }
+    }
+
     /// The ticker's reading at which the request was judged, in nanoseconds. `refund` needs it to
     /// find what was spent.
     #[inline]
@@ -296,6 +332,7 @@ impl fmt::Debug for Decision {
             .field("remaining", &self.remaining())
             .field("next_permit_after", &self.next_permit_after())
             .field("reset_after", &self.reset_after())
+            .field("untracked", &self.is_untracked())
             .finish()
     }
 }

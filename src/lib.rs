@@ -89,9 +89,11 @@
 //!
 //! # Forgetting keys
 //!
-//! A key is forgotten only when it is *idle*: equal to new. Call
+//! A key is forgotten only when it is *idle*: equal to new. Not one permit is minted by it. New keys
+//! take the places of idle ones in passing; to have memory back sooner call
 //! [`evict_idle`](RateLimiter::evict_idle) from a timer of your own, or let
-//! [`evict_every`](Builder::evict_every) run a thread. Not one permit is minted by it.
+//! [`evict_every`](Builder::evict_every) run a thread. [`max_keys`](Builder::max_keys) caps how many
+//! keys are tracked, whatever keys come.
 //!
 //! # Several limiters, or none
 //!
@@ -136,9 +138,9 @@ pub use evictor::Evictor;
 pub use hasher::RandomState;
 pub use limit::Limit;
 pub use limiter::{
-    Ask, AskUnkeyed, BackgroundBuilder, Builder, Gate, LimitSource, OneLimit, PerKey, RateLimiter,
-    TieredLimiter, UnkeyedLimiter, peek_all, peek_all_each, refund_all, try_acquire_all,
-    try_acquire_all_each,
+    Ask, AskUnkeyed, BackgroundBuilder, Builder, Gate, LimitSource, OneLimit, PerKey, Pinned,
+    RateLimiter, TieredLimiter, UnkeyedLimiter, WhenFull, peek_all, peek_all_each, refund_all,
+    try_acquire_all, try_acquire_all_each,
 };
 /// How a borrowed form of a key is told to be equal to it: what look-ups ask of theirs.
 ///

@@ -12,7 +12,12 @@ mod imp {
     pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
 
     use papaya::{Equivalent, HashMap};
+    use seize::Collector;
     use std::hash::{BuildHasher, Hash};
+
+    /// How many removals of a thread are handed over for freeing at once. With 32, as the map has it
+    /// by itself, a sweep of a million keys takes longer by a half.
+    const BATCH: usize = 1_024;
 
     /// The turn of whoever writes a state, for others to wait for: the state itself says that it is
     /// being written.
@@ -43,6 +48,12 @@ mod imp {
     /// Keeps what was read from the map alive.
     pub(crate) type Guard<'m> = papaya::LocalGuard<'m>;
 
+    /// Lets go of all that was read under the guard.
+    #[inline]
+    pub(crate) fn renew(guard: &mut Guard<'_>) {
+        papaya::Guard::refresh(guard);
+    }
+
     /// A value in the map, alive as long as the guard.
     pub(crate) type Ref<'g, V> = &'g V;
 
@@ -54,7 +65,12 @@ mod imp {
 
     impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
         pub(crate) fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
-            Self(HashMap::with_capacity_and_hasher(capacity, hasher))
+            let map = HashMap::builder()
+                .capacity(capacity)
+                .hasher(hasher)
+                .collector(Collector::new().batch_size(BATCH))
+                .build();
+            Self(map)
         }
 
         #[inline]
@@ -71,12 +87,17 @@ mod imp {
             self.0.get(key, guard)
         }
 
-        pub(crate) fn get_cloned_key<Q>(&self, key: &Q, guard: &Guard<'_>) -> Option<K>
+        /// What `read` makes of the key that is in the map.
+        pub(crate) fn get_key<Q, R>(
+            &self,
+            key: &Q,
+            read: impl FnOnce(&K) -> R,
+            guard: &Guard<'_>,
+        ) -> Option<R>
         where
             Q: Hash + Equivalent<K> + ?Sized,
-            K: Clone,
         {
-            self.0.get_key_value(key, guard).map(|(key, _)| key.clone())
+            self.0.get_key_value(key, guard).map(|(key, _)| read(key))
         }
 
         /// Inserts unless the key is there; returns what is there now, and whether it is ours.
@@ -92,23 +113,27 @@ mod imp {
             }
         }
 
-        /// Puts `value` in the place of what is there. True if something was.
-        pub(crate) fn replace(&self, key: K, value: V, guard: &Guard<'_>) -> bool {
-            self.0.insert(key, value, guard).is_some()
+        /// Puts `value` in the place of what is there.
+        pub(crate) fn replace(&self, key: K, value: V, guard: &Guard<'_>) {
+            self.0.insert(key, value, guard);
         }
 
-        /// Removes the key's value if `condition` holds of it. True if it was removed by this call.
-        pub(crate) fn remove_if<Q>(
+        /// Removes the key's value if `condition` holds of it. If it was removed by this call, what
+        /// `read` makes of the key.
+        pub(crate) fn remove_if<Q, R>(
             &self,
             key: &Q,
             mut condition: impl FnMut(&V) -> bool,
+            read: impl FnOnce(&K) -> R,
             guard: &Guard<'_>,
-        ) -> bool
+        ) -> Option<R>
         where
             Q: Hash + Equivalent<K> + ?Sized,
         {
-            let removed = self.0.remove_if(key, |_, value| condition(value), guard);
-            matches!(removed, Ok(Some(_)))
+            match self.0.remove_if(key, |_, value| condition(value), guard) {
+                Ok(Some((key, _))) => Some(read(key)),
+                Ok(None) | Err(_) => None,
+            }
         }
 
         pub(crate) fn for_each(&self, mut visit: impl FnMut(&K, &V), guard: &Guard<'_>) {
@@ -158,6 +183,8 @@ mod imp {
     /// Keeps nothing: values are counted references here.
     pub(crate) struct Guard<'m>(PhantomData<&'m ()>);
 
+    pub(crate) fn renew(_: &mut Guard<'_>) {}
+
     /// A value that was in the map when it was looked up.
     pub(crate) type Ref<'g, V> = Held<'g, V>;
 
@@ -200,12 +227,16 @@ mod imp {
             self.find(key).map(|(_, value)| Held(value, PhantomData))
         }
 
-        pub(crate) fn get_cloned_key<Q>(&self, key: &Q, _: &Guard<'_>) -> Option<K>
+        pub(crate) fn get_key<Q, R>(
+            &self,
+            key: &Q,
+            read: impl FnOnce(&K) -> R,
+            _: &Guard<'_>,
+        ) -> Option<R>
         where
             Q: Hash + Equivalent<K> + ?Sized,
-            K: Clone,
         {
-            self.find(key).map(|(key, _)| K::clone(&key))
+            self.find(key).map(|(key, _)| read(&key))
         }
 
         pub(crate) fn insert_if_absent<'g>(
@@ -223,43 +254,38 @@ mod imp {
             (Held(value, PhantomData), true)
         }
 
-        pub(crate) fn replace(&self, key: K, value: V, _: &Guard<'_>) -> bool {
+        pub(crate) fn replace(&self, key: K, value: V, _: &Guard<'_>) {
             let mut entries = self.entries.lock().unwrap();
             match entries.iter_mut().find(|(k, _)| **k == key) {
-                Some((_, old)) => {
-                    *old = Arc::new(value);
-                    true
-                }
-                None => {
-                    entries.push((Arc::new(key), Arc::new(value)));
-                    false
-                }
+                Some((_, old)) => *old = Arc::new(value),
+                None => entries.push((Arc::new(key), Arc::new(value))),
             }
         }
 
-        pub(crate) fn remove_if<Q>(
+        pub(crate) fn remove_if<Q, R>(
             &self,
             key: &Q,
             mut condition: impl FnMut(&V) -> bool,
+            read: impl FnOnce(&K) -> R,
             _: &Guard<'_>,
-        ) -> bool
+        ) -> Option<R>
         where
             Q: Hash + Equivalent<K> + ?Sized,
         {
             // Papaya asks again when the value was replaced meanwhile, until it has removed what
             // it asked about, or was told no.
-            while let Some((_, seen)) = self.find(key) {
+            while let Some((key, seen)) = self.find(key) {
                 if !condition(&seen) {
-                    return false;
+                    return None;
                 }
                 let mut entries = self.entries.lock().unwrap();
                 let before = entries.len();
                 entries.retain(|(_, value)| !Arc::ptr_eq(value, &seen));
                 if entries.len() < before {
-                    return true;
+                    return Some(read(&key));
                 }
             }
-            false
+            None
         }
 
         pub(crate) fn for_each(&self, mut visit: impl FnMut(&K, &V), _: &Guard<'_>) {

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use brittle::{Brittle, LEFT, until_it_holds};
 use support::*;
@@ -171,8 +172,10 @@ impl Hash for Clash {
 
 #[test]
 fn keys_that_hash_alike_are_told_apart() {
+    let ticker = ManualTicker::new(0);
     let limiter = RateLimiter::<Clash>::builder(Limit::per_hour(2))
         .hasher(BuildHasherDefault::<DefaultHasher>::default())
+        .ticker(ticker.clone())
         .build()
         .expect("a limit");
     for key in 0..100 {
@@ -182,6 +185,12 @@ fn keys_that_hash_alike_are_told_apart() {
     limiter.reset(&Clash(3));
     assert_eq!(limiter.peek(&Clash(3)).remaining(), 2);
     assert_eq!(limiter.peek(&Clash(4)).remaining(), 1);
+
+    // To iterate over a map in which so many clash would never end.
+    ticker.advance(Duration::from_secs(3_600));
+    assert_eq!(limiter.evict_idle_step(40) + limiter.evict_idle(), 99);
+    assert_eq!(limiter.tracked_keys(), 0);
+    assert_eq!(limiter.try_acquire(&Clash(4)).remaining(), 1);
 }
 
 type PlanSwitch<A> = Arc<[(AtomicU64, Plan<A>); 2]>;

@@ -1,13 +1,18 @@
 //! How a key's state is asked: look it up, begin it if need be, and again if it is gone.
 
+use super::full::{Answer, Full};
 use super::{LimitSource, RateLimiter, Tracked};
 use crate::algorithm::{Algorithm, Gone, Reading};
+use crate::decision::Decision;
 use crate::sync::{Backoff, Guard, Ref, value};
 use crate::ticker::Ticker;
 use papaya::Equivalent;
 use std::cell::OnceCell;
 use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::Ordering;
+
+/// How old a noted reading of an eviction may be, in nanoseconds, for new keys to go by it.
+const NOTED_EVERY: u64 = 1_000_000;
 
 impl<K, A, T, L, S> RateLimiter<K, A, T, L, S>
 where
@@ -40,6 +45,32 @@ where
         at
     }
 
+    /// The reading at which a new key retires those that are in its way: the one that was noted
+    /// last, if that is not long ago. What every request reads is then seldom written.
+    fn evicting_in_passing(&self) -> Reading {
+        // Relaxed: as in `begin_evicting`.
+        let noted = self.evicted_at.load(Ordering::Relaxed);
+        if self.evicting_at().now().saturating_sub(noted) < NOTED_EVERY {
+            return Reading::new(self.start, noted);
+        }
+        self.begin_evicting()
+    }
+
+    /// Retires a state if it is idle, at a reading that is taken when the first one is asked. `None`
+    /// if new keys are not to look for idle ones.
+    pub(super) fn retire_in_passing(&self) -> Option<impl FnMut(&Tracked<A, L>) -> bool> {
+        let mut at = None;
+        self.evicts_in_passing.then_some(move |tracked: &_| {
+            let at = *at.get_or_insert_with(|| self.evicting_in_passing());
+            self.retire_if_idle(tracked, at)
+        })
+    }
+
+    pub(super) fn retire_if_idle(&self, tracked: &Tracked<A, L>, at: Reading) -> bool {
+        let rule = L::rule(&self.source, &tracked.own);
+        A::retire_if_idle(rule, &tracked.state, at)
+    }
+
     /// Asks a key's state. The ticker is read here, once the state is in hand: a reading from
     /// before the look-up could be older than the eviction that has made the state new.
     #[inline]
@@ -68,45 +99,99 @@ where
         self.ask_state(tracked, ask)
     }
 
-    /// Asks the key's state, and begins the key if it has none and there is something to spend.
-    #[inline]
-    pub(super) fn decide<Q, R>(
+    /// Spends, and begins the key if it has no state.
+    #[inline(always)]
+    pub(super) fn spend<Q>(
         &self,
         key: &Q,
         cost: u64,
         make: impl Fn(&Q) -> K,
+        guard: &Guard<'_>,
+    ) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        match self.spend_known(key, cost, guard) {
+            Some(decision) => decision,
+            None => self.spend_slowly(key, cost, make, guard),
+        }
+    }
+
+    /// What nearly every request comes to, by itself: inlined into the caller, only as much of an
+    /// answer is made as the caller reads. `None` if there is more to it.
+    #[inline(always)]
+    pub(super) fn spend_known<Q>(&self, key: &Q, cost: u64, guard: &Guard<'_>) -> Option<Decision>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let tracked = self.store.get(key, guard)?;
+        let rule = L::rule(&self.source, &tracked.own);
+        if !L::is_settled(&tracked.own) || cost == 0 || cost > A::capacity(rule) {
+            return None;
+        }
+        A::try_acquire(rule, &tracked.state, self.reading(), cost).ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn spend_slowly<Q>(
+        &self,
+        key: &Q,
+        cost: u64,
+        make: impl Fn(&Q) -> K,
+        guard: &Guard<'_>,
+    ) -> Decision
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.decide(key, cost, make, guard, |rule, state, at, spends| {
+            if spends {
+                A::try_acquire(rule, state, at, cost)
+            } else {
+                A::peek(rule, state, at, cost)
+            }
+        })
+    }
+
+    /// Asks the key's state, and begins the key if it has none and there is something to spend.
+    #[inline]
+    pub(super) fn decide<Q, R: Answer>(
+        &self,
+        key: &Q,
+        cost: u64,
+        make: impl Fn(&Q) -> K,
+        guard: &Guard<'_>,
         mut ask: impl FnMut(&A::Rule, &A::State, Reading, bool) -> Result<R, Gone>,
     ) -> R
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        let guard = self.store.guard();
         let backoff = Backoff::new();
         let mut ask = |rule: &A::Rule, state: &A::State, at| {
             let spends = cost > 0 && cost <= A::capacity(rule);
             ask(rule, state, at, spends)
         };
         loop {
-            let answer = match self.store.get(key, &guard) {
-                Some(tracked) => self.ask_settled(tracked, key, &make, &guard, &mut ask),
-                None => self.begin(key, cost, &make, &guard, &mut ask),
+            let answer = match self.store.get(key, guard) {
+                Some(tracked) => self.ask_settled(tracked, key, &make, guard, &mut ask),
+                None => self.begin(key, cost, &make, guard, &mut ask),
             };
             match answer {
                 Ok(answer) => return answer,
-                Err(gone) => self.give_way(gone, key, &guard, &backoff),
+                Err(gone) => self.give_way(gone, key, guard, &backoff),
             }
         }
     }
 
     /// The key's first request.
     #[cold]
-    fn begin<Q, R>(
+    fn begin<Q, R: Answer>(
         &self,
         key: &Q,
         cost: u64,
         make: &impl Fn(&Q) -> K,
         guard: &Guard<'_>,
-        ask: impl FnOnce(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+        mut ask: impl FnMut(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
     ) -> Result<R, Gone>
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -121,8 +206,31 @@ where
             return ask(rule, &state, self.reading());
         }
         let owned = owned.into_inner().unwrap_or_else(|| make(key));
-        let tracked = self.store.begin(owned, Tracked { own, state }, guard);
-        self.ask_settled(tracked, key, make, guard, ask)
+        let retire = self.retire_in_passing();
+        match self
+            .store
+            .begin(owned, Tracked { own, state }, retire, guard)
+        {
+            Ok(tracked) => self.ask_settled(tracked, key, make, guard, ask),
+            Err(Tracked { own, state }) => {
+                self.ask_untracked(L::rule(&self.source, &own), &state, ask)
+            }
+        }
+    }
+
+    /// The answer to a key for which there is no place.
+    fn ask_untracked<R: Answer>(
+        &self,
+        rule: &A::Rule,
+        fresh: &A::State,
+        mut ask: impl FnMut(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+    ) -> Result<R, Gone> {
+        let at = self.reading();
+        match &self.full {
+            Full::Deny => Ok(ask(rule, fresh, at)?.map(Decision::refused)),
+            Full::Allow => Ok(ask(rule, fresh, at)?.map(|allowed| allowed.unspent().untracked())),
+            Full::Share(plan, state) => Ok(ask(plan.rule(), state, at)?.map(Decision::untracked)),
+        }
     }
 
     /// Asks the key's state, whichever that is in the end; `None` if the key has none. For what does

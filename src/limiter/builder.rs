@@ -1,5 +1,6 @@
 //! How a limiter is put together.
 
+use super::full::{Full, WhenFull};
 use super::source::PlanByKey;
 use super::{LimitSource, OneLimit, PerKey, RateLimiter};
 use crate::algorithm::{Algorithm, Limits, Plan, TokenBucket};
@@ -63,6 +64,9 @@ impl<K: Hash + Eq> RateLimiter<K> {
             ticker: Pending::Made(TscTicker::new),
             hasher: RandomState::default(),
             capacity: 0,
+            most: usize::MAX,
+            evicts_in_passing: true,
+            full: WhenFull::Deny,
         }
     }
 
@@ -96,6 +100,9 @@ impl<K: Hash + Eq> RateLimiter<K> {
             ticker: Pending::Made(TscTicker::new),
             hasher: RandomState::default(),
             capacity: 0,
+            most: usize::MAX,
+            evicts_in_passing: true,
+            full: WhenFull::Deny,
         }
     }
 }
@@ -107,6 +114,9 @@ pub struct Builder<K, A: Algorithm, T, L: LimitSource, S> {
     ticker: Pending<T>,
     hasher: S,
     capacity: usize,
+    most: usize,
+    evicts_in_passing: bool,
+    full: WhenFull<A>,
 }
 
 /// A ticker, or how to make it: to calibrate the default one takes a while, and it may be replaced.
@@ -126,13 +136,29 @@ impl<T> Pending<T> {
 
 impl<K, A: Algorithm, T, S> Builder<K, A, T, OneLimit, S> {
     /// Chooses the algorithm: a type, or [`AnyAlgorithm`](crate::AnyAlgorithm) at run time.
+    ///
+    /// # Panics
+    ///
+    /// If [`when_full`](Builder::when_full) has been given a plan already, which is a plan for the
+    /// other algorithm.
     pub fn algorithm<B: Algorithm>(self, algorithm: B) -> Builder<K, B, T, OneLimit, S> {
         let (_, limits) = self.pending;
+        let full = match self.full {
+            WhenFull::Deny => WhenFull::Deny,
+            WhenFull::Allow => WhenFull::Allow,
+            WhenFull::Share(plan) => panic!(
+                "choose the algorithm before what new keys share when the limiter is full: \
+                 {plan:?} is a plan for another one"
+            ),
+        };
         Builder {
             pending: (algorithm, limits),
             ticker: self.ticker,
             hasher: self.hasher,
             capacity: self.capacity,
+            most: self.most,
+            evicts_in_passing: self.evicts_in_passing,
+            full,
         }
     }
 }
@@ -152,6 +178,9 @@ where
             ticker: Pending::Given(ticker),
             hasher: self.hasher,
             capacity: self.capacity,
+            most: self.most,
+            evicts_in_passing: self.evicts_in_passing,
+            full: self.full,
         }
     }
 
@@ -165,13 +194,65 @@ where
             ticker: self.ticker,
             hasher,
             capacity: self.capacity,
+            most: self.most,
+            evicts_in_passing: self.evicts_in_passing,
+            full: self.full,
         }
     }
 
-    /// Makes room for so many keys from the start. The map grows beyond it by itself.
+    /// Makes room for so many keys from the start. The map grows beyond it by itself: it doubles when
+    /// it is half full, and the request that begins the key in question copies it, which takes some
+    /// 100 ns for each key that is there. Others go on meanwhile.
     pub fn capacity(self, keys: usize) -> Self {
         Self {
             capacity: keys,
+            ..self
+        }
+    }
+
+    /// Tracks at most so many keys at a time; what becomes of others is for
+    /// [`when_full`](Self::when_full) to say. Without it there are at most 2^32 - 1.
+    ///
+    /// No key that is in use is ever forgotten to make room. A new key looks at four of those that
+    /// are tracked, another four each time, and takes the place of one that is idle. So it costs no
+    /// more than that, and may be refused while an idle key still waits for its turn: for no more
+    /// than a quarter as many refusals as there are places. A timer, or
+    /// [`evict_every`](Self::evict_every), makes room sooner.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{Limit, RateLimiter};
+    ///
+    /// let limiter = RateLimiter::<u64>::builder(Limit::per_second(5)).max_keys(100).build()?;
+    /// for attacker in 0..1_000 {
+    ///     let _ = limiter.try_acquire(&attacker);
+    /// }
+    /// assert_eq!(limiter.tracked_keys(), 100);
+    /// assert!(limiter.try_acquire(&1_000).is_denied());
+    /// assert!(limiter.try_acquire(&7).is_allowed(), "who is tracked is served");
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn max_keys(self, keys: usize) -> Self {
+        Self { most: keys, ..self }
+    }
+
+    /// Chooses what becomes of a new key when all places are taken by keys in use. Unless told
+    /// otherwise, it is denied.
+    pub fn when_full(self, full: WhenFull<A>) -> Self {
+        Self { full, ..self }
+    }
+
+    /// Chooses whether a new key looks for idle ones to evict, as it does unless told otherwise: at
+    /// four keys while there are some to be found, at one for every second new key while there are
+    /// none. So a limiter that nobody sweeps does not grow for ever: to some twice the keys that are
+    /// in use where they come and go evenly, and never to more than six times.
+    ///
+    /// Without it keys are forgotten by sweeps only, which makes a little less work of a new key, and
+    /// tests that count keys foreseeable.
+    pub fn evict_in_passing(self, evicts: bool) -> Self {
+        Self {
+            evicts_in_passing: evicts,
             ..self
         }
     }
@@ -207,12 +288,17 @@ where
     ///
     /// If the algorithm cannot keep the limit. Never for a limiter made
     /// [`by_plan`](RateLimiter::by_plan), whose plans have been accepted already.
-    pub fn build(self) -> Result<RateLimiter<K, A, T, L, S>, LimitError> {
+    pub fn build(self) -> Result<RateLimiter<K, A, T, L, S>, LimitError>
+    where
+        S: Clone,
+    {
         let source = L::ready(self.pending)?;
         let ticker = self.ticker.ready();
         Ok(RateLimiter {
             source,
-            store: Store::new(self.capacity, self.hasher),
+            store: Store::new(self.capacity, self.most, self.hasher),
+            full: Full::new(self.full),
+            evicts_in_passing: self.evicts_in_passing,
             start: ticker.now(),
             ticker,
             evicted_at: AtomicU64::new(0),
@@ -242,7 +328,7 @@ where
     A: Algorithm,
     T: Ticker + 'static,
     L: LimitSource,
-    S: BuildHasher + Send + Sync + 'static,
+    S: BuildHasher + Clone + Send + Sync + 'static,
     RateLimiter<K, A, T, L, S>: Send + Sync,
 {
     /// Builds the limiter and starts the thread.

@@ -2,12 +2,16 @@
 
 mod asking;
 mod builder;
+mod full;
+mod pinned;
 mod refresh;
 mod source;
 mod together;
 mod unkeyed;
 
 pub use builder::{BackgroundBuilder, Builder};
+pub use full::WhenFull;
+pub use pinned::Pinned;
 pub use source::{LimitSource, OneLimit, PerKey};
 pub use together::{
     Ask, AskUnkeyed, Gate, peek_all, peek_all_each, refund_all, try_acquire_all,
@@ -21,6 +25,7 @@ use crate::hasher::RandomState;
 use crate::store::{Retire, Store};
 use crate::sync::Turn;
 use crate::ticker::{Ticker, TscTicker};
+use full::Full;
 use papaya::Equivalent;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -37,8 +42,8 @@ use std::sync::atomic::AtomicU64;
 /// made into an owned one when it is seen for the first time. A check of a key that is present
 /// allocates nothing.
 ///
-/// Keys that have become *idle*, equal to new, are forgotten by [`evict_idle`](Self::evict_idle):
-/// call it from a timer, or let [`Builder::evict_every`] see to it.
+/// Keys that have become *idle*, equal to new, give their places to new ones, and are forgotten by
+/// [`evict_idle`](Self::evict_idle): call it from a timer, or let [`Builder::evict_every`] see to it.
 ///
 /// # What lock-free means here
 ///
@@ -71,6 +76,8 @@ where
     L: LimitSource,
 {
     store: Store<K, Tracked<A, L>, S>,
+    full: Full<A>,
+    evicts_in_passing: bool,
     source: L::Source<K, A>,
     ticker: T,
     /// The ticker's reading when the limiter was built.
@@ -146,7 +153,7 @@ where
     /// assert!(limiter.try_acquire("ada").is_denied());
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire<Q>(&self, key: &Q) -> Decision
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
@@ -170,7 +177,7 @@ where
     /// assert_eq!(limiter.try_acquire_n(&1, 0).remaining(), 2, "nothing was spent");
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n<Q>(&self, key: &Q, cost: u64) -> Decision
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
@@ -214,7 +221,7 @@ where
     /// assert!(decision.is_allowed());
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_with<Q>(&self, key: &Q, make: impl Fn(&Q) -> K) -> Decision
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -224,18 +231,19 @@ where
 
     /// As [`try_acquire_n`](Self::try_acquire_n), for a key that is made by `make`; see
     /// [`try_acquire_with`](Self::try_acquire_with).
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_with<Q>(&self, key: &Q, cost: u64, make: impl Fn(&Q) -> K) -> Decision
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        self.decide(key, cost, make, |rule, state, at, spends| {
-            if spends {
-                A::try_acquire(rule, state, at, cost)
-            } else {
-                A::peek(rule, state, at, cost)
-            }
-        })
+        let known = {
+            let guard = self.store.guard();
+            self.spend_known(key, cost, &guard)
+        };
+        match known {
+            Some(decision) => decision,
+            None => self.spend_slowly(key, cost, make, &self.store.guard()),
+        }
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), and fills `each` with every limit's own answer
@@ -268,15 +276,22 @@ where
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
-        let (decision, limits) = self.decide(key, cost, Q::to_owned, |rule, state, at, spends| {
+        let guard = self.store.guard();
+        let answer = self.decide(key, cost, Q::to_owned, &guard, |rule, state, at, spends| {
             if spends {
                 A::try_acquire_each(rule, state, at, cost, each)
             } else {
                 A::peek_each(rule, state, at, cost, each)
             }
         });
-        if decision.is_denied() {
+        let (decision, limits) = answer;
+        if decision.spent() == 0 {
             unspent(each, limits);
+        }
+        if decision.is_untracked() {
+            for own in each.iter_mut().take(limits) {
+                *own = own.untracked();
+            }
         }
         (decision, limits)
     }
@@ -368,6 +383,9 @@ where
         if decision.spent() == 0 {
             return;
         }
+        if decision.is_untracked() {
+            return self.full.refund(self.reading(), &decision);
+        }
         let guard = self.store.guard();
         // A key that is gone was full.
         let _ = self.on_state(key, &guard, |rule, state, at| {
@@ -429,10 +447,37 @@ where
     /// ```
     pub fn evict_idle(&self) -> usize {
         let at = self.begin_evicting();
-        self.store.sweep(|tracked| {
-            let rule = L::rule(&self.source, &tracked.own);
-            A::retire_if_idle(rule, &tracked.state, at)
-        })
+        self.store.sweep(|tracked| self.retire_if_idle(tracked, at))
+    }
+
+    /// As [`evict_idle`](Self::evict_idle), of at most so many keys: a step that takes so long and
+    /// no longer. Each step goes on from where the last one stopped, round and round.
+    ///
+    /// A new key does a small step by itself, so that a limiter without a timer does not grow for
+    /// ever: see [`max_keys`](Builder::max_keys).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limit, ManualTicker, RateLimiter};
+    ///
+    /// let ticker = ManualTicker::new(0);
+    /// let limiter = RateLimiter::<u64>::builder(Limit::per_second(2))
+    ///     .ticker(ticker.clone())
+    ///     .build()?;
+    /// for key in 0..10 {
+    ///     let _ = limiter.try_acquire(&key);
+    /// }
+    /// ticker.advance(Duration::from_millis(500));
+    /// assert_eq!(limiter.evict_idle_step(6), 6);
+    /// assert_eq!(limiter.evict_idle_step(6), 4);
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn evict_idle_step(&self, keys: usize) -> usize {
+        let at = self.begin_evicting();
+        self.store
+            .sweep_some(keys, |tracked| self.retire_if_idle(tracked, at))
     }
 
     /// How many keys have a state. An estimate while other threads begin and evict keys.

@@ -160,6 +160,8 @@ impl<A: Algorithm + Copy> Keyed<A, PerKey> {
             name,
             limiter: RateLimiter::by_plan(move |_: &u64| of_a_key.lock().unwrap().clone())
                 .ticker(ticker.clone())
+                // Keys are forgotten where the script says so.
+                .evict_in_passing(false)
                 .build()
                 .unwrap(),
             ticker,
@@ -180,6 +182,8 @@ impl<A: Algorithm> Keyed<A, OneLimit> {
             limiter: RateLimiter::<u64>::builder(limits)
                 .algorithm(algorithm)
                 .ticker(ticker.clone())
+                // Keys are forgotten where the script says so.
+                .evict_in_passing(false)
                 .build()
                 .unwrap(),
             ticker,

@@ -39,6 +39,7 @@ pub(crate) fn record<A: Algorithm + Copy>(algorithm: A, case: &Case, script: &Sc
         let plans = Plans::new(plans.collect(), Arc::clone(&told), Arc::clone(&tickets));
         let limiter = RateLimiter::by_plan(move |key: &Key| plans.of(key))
             .ticker(clock.clone())
+            .evict_in_passing(false)
             .build()
             .expect("its plans have been accepted");
         let asked: Asked<A, PerKey> = Asked {
@@ -53,6 +54,7 @@ pub(crate) fn record<A: Algorithm + Copy>(algorithm: A, case: &Case, script: &Sc
         let limiter = RateLimiter::<Key>::builder(&case.limits[0][..])
             .algorithm(algorithm)
             .ticker(clock.clone())
+            .evict_in_passing(false)
             .build()
             .expect("limits that it keeps");
         let asked: Asked<A, OneLimit> = Asked::new(limiter, clock, told, tickets);

@@ -43,6 +43,7 @@ pub fn built<A: Algorithm>(
     let limiter = RateLimiter::<u64>::builder(limits)
         .algorithm(algorithm)
         .ticker(ticker.clone())
+        .evict_in_passing(false)
         .build()
         .expect("limits that the algorithm keeps");
     (limiter, ticker)
@@ -62,6 +63,7 @@ pub fn switched<A: Algorithm + Copy>(
         move |_: &u64| plan.lock().expect("never poisoned").clone()
     })
     .ticker(ticker.clone())
+    .evict_in_passing(false)
     .build()
     .expect("its plans have been accepted");
     (limiter, ticker, Switch { algorithm, plan })
