@@ -1,8 +1,8 @@
 //! Every interleaving of a few threads, checked up to a bound of preemptions.
 //!
 //! With `--features loom` each scenario is a model: loom runs it under every schedule with at most
-//! three preemptions, and under every value that the memory model lets a load return. Six models
-//! of three threads that each take many steps have two, and say so: with three they take minutes.
+//! three preemptions, and under every value that the memory model lets a load return. Some
+//! models that take many steps have two, and say so: with three they take minutes.
 //! `LOOM_MAX_PREEMPTIONS` asks for another bound. Without the feature the same scenario runs a
 //! thousand times on real threads, over the real map, which keeps these tests compiling and the
 //! stand-in map honest.
