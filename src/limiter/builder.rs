@@ -216,7 +216,7 @@ where
     /// No key that is in use is ever forgotten to make room. A new key looks at four of those that
     /// are tracked, another four each time, and takes the place of one that is idle. So it costs no
     /// more than that, and may be refused while an idle key still waits for its turn: for no more
-    /// than a quarter as many refusals as there are places. A timer, or
+    /// than half as many refusals as there are places. A timer, or
     /// [`evict_every`](Self::evict_every), makes room sooner.
     ///
     /// # Examples

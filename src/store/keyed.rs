@@ -108,7 +108,7 @@ impl<H: Hasher> Hasher for ReplayHasher<H> {
 
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        if std::ptr::eq(bytes.as_ptr(), MARK.as_ptr()) {
+        if std::ptr::eq(bytes, &MARK[..]) {
             self.marked = true;
         } else {
             self.inner.write(bytes);
