@@ -213,11 +213,15 @@ where
     /// Tracks at most so many keys at a time; what becomes of others is for
     /// [`when_full`](Self::when_full) to say. Without it there are at most 2^32 - 1.
     ///
-    /// No key that is in use is ever forgotten to make room. A new key looks at four of those that
-    /// are tracked, another four each time, and takes the place of one that is idle. So it costs no
+    /// No key that is in use is ever forgotten to make room. A new key looks at up to eight of those
+    /// that are tracked, others each time, and takes the place of one that is idle. So it costs no
     /// more than that, and may be refused while an idle key still waits for its turn: for no more
-    /// than half as many refusals as there are places. A timer, or
-    /// [`evict_every`](Self::evict_every), makes room sooner.
+    /// than a quarter as many refusals as there are places. A timer, or
+    /// [`evict_every`](Self::evict_every), makes room sooner. Without
+    /// [`evict_in_passing`](Self::evict_in_passing) nothing else does.
+    ///
+    /// Two first requests for one key at the same moment, with a single place left, may be told apart:
+    /// the one that comes before the other has begun the key is answered as one without a place.
     ///
     /// # Examples
     ///

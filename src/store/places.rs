@@ -207,7 +207,8 @@ impl Places {
         if evicted {
             self.free(place);
             self.expect_idle();
-        } else {
+        } else if self.barren.load(Ordering::Relaxed) < BARREN {
+            // From there on it counts new keys: see `looks`.
             self.barren.fetch_add(1, Ordering::Relaxed);
         }
         evicted
@@ -216,8 +217,16 @@ impl Places {
     /// Moves the hand on by one, and returns the place that it was at, if any is used.
     fn pass(&self) -> Option<u32> {
         let used = self.used() as u64;
+        // When none can be added, a round that was begun before goes on to the last place.
+        let end = |hand: u64| {
+            if used < self.most as u64 {
+                hand >> 32
+            } else {
+                used
+            }
+        };
         let onward = |hand: u64| {
-            let (at, end) = (hand & LINK, hand >> 32);
+            let (at, end) = (hand & LINK, end(hand));
             if at < end {
                 Some(hand + 1)
             } else {
@@ -229,7 +238,7 @@ impl Places {
             .hand
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, onward)
             .ok()?;
-        let (at, end) = (hand & LINK, hand >> 32);
+        let (at, end) = (hand & LINK, end(hand));
         Some(if at < end { at as u32 } else { 0 })
     }
 
