@@ -212,9 +212,11 @@ where
             .begin(owned, Tracked { own, state }, retire, guard)
         {
             Ok(tracked) => self.ask_settled(tracked, key, make, guard, ask),
-            Err(Tracked { own, state }) => {
-                self.ask_untracked(L::rule(&self.source, &own), &state, ask)
-            }
+            Err(Tracked { own, state }) => match self.store.get(key, guard) {
+                // Another thread has begun the key, and has taken the last place for it.
+                Some(tracked) => self.ask_settled(tracked, key, make, guard, ask),
+                None => self.ask_untracked(L::rule(&self.source, &own), &state, ask),
+            },
         }
     }
 

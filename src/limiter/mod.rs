@@ -289,8 +289,13 @@ where
             unspent(each, limits);
         }
         if decision.is_untracked() {
+            let refuses = matches!(self.full, Full::Deny);
             for own in each.iter_mut().take(limits) {
-                *own = own.untracked();
+                *own = if refuses {
+                    own.refused()
+                } else {
+                    own.untracked()
+                };
             }
         }
         (decision, limits)

@@ -68,7 +68,8 @@ fn head() -> String {
     )
 }
 
-/// Reads `GROUP/CONTENDER/WORK/new`.
+/// Reads what criterion keeps: a folder for each group, in it one for each contender, in that one for
+/// each task.
 fn read(criterion: &Path) -> BTreeMap<String, Group> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     let folders = |path: &Path| -> Vec<PathBuf> {
