@@ -45,6 +45,8 @@ pub struct Decision {
     /// Nanoseconds until the request is allowed: 0 if it is, `NEVER` if it never will be.
     wait: u64,
     limit: u32,
+    /// Whether `wait` is 0: by itself, so that who asks for no more has no wait worked out.
+    allowed: bool,
     /// Whether `cost` permits were spent.
     spends: bool,
     /// Whether the key has a state of its own, or a place could have been had for one.
@@ -163,11 +165,28 @@ impl Decision {
         Self {
             wait,
             limit,
+            allowed: wait == 0,
             spends: wait == 0 && cost > 0,
             tracked: true,
             cost,
             reading,
             standing,
+        }
+    }
+
+    /// As [`after`](Self::after), where it is known before `wait` is whether that is 0.
+    #[inline]
+    pub(crate) const fn known(
+        allowed: bool,
+        wait: u64,
+        cost: u64,
+        reading: u64,
+        standing: Standing,
+    ) -> Self {
+        Self {
+            allowed,
+            spends: allowed && cost > 0,
+            ..Self::after(wait, 0, cost, reading, standing)
         }
     }
 
@@ -180,7 +199,7 @@ impl Decision {
     /// Whether the request may go ahead.
     #[inline]
     pub const fn is_allowed(&self) -> bool {
-        self.wait == 0
+        self.allowed
     }
 
     /// Whether the request may not go ahead now. True as well where it never may.
@@ -308,6 +327,7 @@ impl Decision {
         };
         Self {
             wait,
+            allowed: false,
             standing,
             ..self.unspent().untracked()
         }

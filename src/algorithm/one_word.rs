@@ -12,7 +12,7 @@
 //! state idle. `loom_tests::evict::*::a_mark…` fails when the mark is Relaxed, or the fence missing.
 
 use super::{Algorithm, Gone, Reading, answer};
-use crate::decision::{Decision, Standing};
+use crate::decision::{Decision, NEVER, Standing};
 use crate::error::LimitError;
 use crate::limit::Limit;
 use crate::sync::Backoff;
@@ -258,13 +258,18 @@ impl<W: OneWord> Algorithm for W {
     /// Its linearization point is the successful compare-exchange; on a denial, the load.
     #[inline(always)]
     fn try_acquire(rule: &W::Rule, state: &Word, at: Reading, cost: u64) -> Result<Decision, Gone> {
-        let (word, retry_after) = match state.update(|word| W::spend(rule, word, at, cost))? {
-            Step::Became(word) => (word, 0),
-            Step::Stays(word) => (word, W::retry_after(rule, word, at, cost)),
+        let (word, allowed) = match state.update(|word| W::spend(rule, word, at, cost))? {
+            Step::Became(word) => (word, true),
+            Step::Stays(word) => (word, false),
+        };
+        let wait = if allowed {
+            0
+        } else {
+            W::retry_after(rule, word, at, cost).clamp(1, NEVER - 1)
         };
         let standing = standing::<W>(rule, word, at);
         let judged_at = W::judged_at(rule, word, at);
-        Ok(answer(Some(retry_after), cost, judged_at, standing))
+        Ok(Decision::known(allowed, wait, cost, judged_at, standing))
     }
 
     #[inline]
