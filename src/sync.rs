@@ -136,12 +136,6 @@ mod imp {
             }
         }
 
-        pub(crate) fn for_each(&self, mut visit: impl FnMut(&K, &V), guard: &Guard<'_>) {
-            for (key, value) in self.0.iter(guard) {
-                visit(key, value);
-            }
-        }
-
         pub(crate) fn len(&self) -> usize {
             self.0.len()
         }
@@ -286,13 +280,6 @@ mod imp {
                 }
             }
             None
-        }
-
-        pub(crate) fn for_each(&self, mut visit: impl FnMut(&K, &V), _: &Guard<'_>) {
-            let entries = self.entries.lock().unwrap().clone();
-            for (key, value) in entries {
-                visit(&key, &value);
-            }
         }
 
         pub(crate) fn len(&self) -> usize {

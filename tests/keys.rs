@@ -193,6 +193,20 @@ fn keys_that_hash_alike_are_told_apart() {
     assert_eq!(limiter.try_acquire(&Clash(4)).remaining(), 1);
 }
 
+#[test]
+fn all_keys_are_refreshed_even_if_they_hash_alike() {
+    let by_limits = |limits: [&str; 2]| turned::<Clash, _>(TokenBucket, limits);
+    let (limiter, plans) = by_limits(["2/h", "3/h"]);
+    for key in 0..300 {
+        assert_eq!(limiter.try_acquire(&Clash(key)).remaining(), 1);
+    }
+    plans[0].0.store(1, Ordering::Relaxed);
+    limiter.refresh_all();
+    for key in 0..300 {
+        assert_eq!(limiter.peek(&Clash(key)).remaining(), 2, "{key}");
+    }
+}
+
 type PlanSwitch<A> = Arc<[(AtomicU64, Plan<A>); 2]>;
 
 /// A limiter whose keys have the first of two limits until the switch is turned.

@@ -68,11 +68,8 @@ where
     /// It runs the function once per key that has a state, while other threads go on.
     pub fn refresh_all(&self) {
         let number = self.source.count_refresh();
-        let guard = self.store.guard();
-        self.store.for_each(
-            |key, _| self.refresh_as_of(key.clone(), number, &guard),
-            &guard,
-        );
+        self.store
+            .for_each_key(|key, guard| self.refresh_as_of(key, number, guard));
     }
 }
 

@@ -14,10 +14,11 @@
 //!
 //! # Orderings
 //!
-//! A refresh counts, then looks the key up; a first touch inserts the key, then reads the count.
-//! One of them must see the other, which takes a SeqCst fence between the two steps on both sides.
-//! No model can show it: the lock of the map's stand-in orders the two by itself.
-//! `loom_tests::refresh` fails without the second reading of the count.
+//! A refresh counts, then looks the key up, and one of all keys reads their places; a first touch
+//! inserts the key at a place, then reads the count. One of them must see the other, which takes a
+//! SeqCst fence between the two steps on both sides.
+//! `loom_tests::refresh` fails without either fence, through a refresh of all keys (for one key the
+//! lock of the map's stand-in orders the two by itself), and without the second reading of the count.
 
 use super::{RateLimiter, Tracked};
 use crate::algorithm::{Algorithm, Gone, Limits, Plan};

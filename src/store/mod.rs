@@ -219,9 +219,28 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
             .remove_if(key, V::is_retired, |entry| entry.place, guard)
     }
 
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(&K, &V), guard: &Guard<'_>) {
-        self.map
-            .for_each(|entry, state| visit(&entry.key, state), guard);
+    /// Calls `visit` with each key that is in the map from before the call until it is come to.
+    ///
+    /// It goes over places: to iterate over the map would first finish a resize of the map, which
+    /// takes for ever where many keys hash alike.
+    pub(crate) fn for_each_key(&self, mut visit: impl FnMut(K, &Guard<'_>))
+    where
+        K: Clone,
+    {
+        let mut places = 0..self.places.used() as u32; // Below 2^32.
+        while !places.is_empty() {
+            let guard = self.guard();
+            for place in places.by_ref().take(STRETCH) {
+                let Some(hash) = self.places.hash_at(place) else {
+                    continue;
+                };
+                let at = ByPlace { hash, place };
+                let key = self.map.get_key(&at, |entry| entry.key.clone(), &guard);
+                if let Some(key) = key {
+                    visit(key, &guard);
+                }
+            }
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
