@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use support::*;
 use tollgate::{
-    Algorithm, Builder, FixedWindow, ManualTicker, OneLimit, RandomState, RateLimiter, TokenBucket,
-    WhenFull, try_acquire_all,
+    Algorithm, Builder, FixedWindow, Gate, ManualTicker, OneLimit, RandomState, RateLimiter,
+    TokenBucket, WhenFull, peek_all_each, try_acquire_all_each,
 };
 
 /// Five at once, one more every 2 s.
@@ -115,7 +115,7 @@ fn an_idle_key_is_found_within_a_quarter_of_the_places() {
             let refused = (keys..).take_while(|key| limiter.try_acquire(key).is_untracked());
             let refused = refused.count() as u64;
             assert!(refused <= keys / 4, "{refused} of {keys}, {idle}");
-            assert_eq!(limiter.peek(&idle).remaining(), 5, "it made room");
+            assert!(limiter.peek(&idle).is_untracked(), "it made room");
         }
     }
 }
@@ -182,12 +182,68 @@ fn every_part_of_an_answer_says_that_it_is_untracked() {
     assert_eq!(limiter.tracked_keys(), 0);
 }
 
+/// Whether it finds a place, too: by its own, one that is free, or that of an idle key in reach.
+#[test]
+fn a_peek_answers_as_the_request_would_however_full_it_is() {
+    fn check<A: Algorithm + Copy>(algorithm: A) {
+        let shared = || algorithm.plan(limit("7/10s")).expect("a plan");
+        let choices = [WhenFull::Deny, WhenFull::Allow, WhenFull::Share(shared())];
+        for (seed, when_full) in (1..).zip(choices) {
+            let shares = matches!(when_full, WhenFull::Share(_));
+            for in_passing in [true, false] {
+                let (builder, ticker) = capped(algorithm, 20);
+                let builder = builder.when_full(when_full.clone());
+                let limiter = builder.evict_in_passing(in_passing).build();
+                let limiter = limiter.expect("a limit");
+                let mut numbers = Numbers(seed);
+                let (mut tracked, mut untracked) = (0, 0);
+                for step in 0..6_000 {
+                    let (key, cost) = (numbers.below(200), numbers.below(7));
+                    let mut each = [limiter.peek_n(&key, cost); 1];
+                    let seen = each[0];
+                    assert_eq!(limiter.peek_each(&key, cost, &mut each), (each[0], 1));
+                    assert_eq!(each[0], seen, "a peek changes nothing, step {step}");
+                    let answer = limiter.try_acquire_n(&key, cost);
+                    assert_eq!(answer.is_allowed(), seen.is_allowed(), "step {step}");
+                    assert_eq!(answer.is_never(), seen.is_never(), "step {step}");
+                    assert_eq!(answer.retry_after(), seen.retry_after(), "step {step}");
+                    assert_eq!(answer.is_untracked(), seen.is_untracked(), "step {step}");
+                    let taken = seen.remaining() - answer.remaining();
+                    let counts = shares || !answer.is_untracked() || answer.is_denied();
+                    assert_eq!(taken, if counts { answer.spent() } else { cost });
+                    *(if answer.is_untracked() {
+                        &mut untracked
+                    } else {
+                        &mut tracked
+                    }) += 1;
+                    ticker.advance(ns(numbers.below(500 * MS)));
+                    if !in_passing && step % 100 == 0 {
+                        limiter.evict_idle();
+                    }
+                }
+                assert!(tracked > 100 && untracked > 100, "{tracked}, {untracked}");
+            }
+        }
+    }
+    for_every_algorithm!(check);
+}
+
 #[test]
 fn a_request_to_several_limiters_keeps_nothing_where_one_is_full() {
     let (builder, _) = capped(TokenBucket, 0);
     let full = builder.build().expect("a limit");
     let (open, _) = built(FixedWindow, limit("5/10s"), 0);
-    assert!(try_acquire_all(&[&open.ask(KEY), &full.ask(KEY)]).is_denied());
+    let gates: [&dyn Gate; 2] = [&open.ask(KEY), &full.ask(KEY)];
+    let mut each = [open.peek(KEY); 2];
+    for decision in [
+        peek_all_each(&gates, &mut each),
+        try_acquire_all_each(&gates, &mut each),
+    ] {
+        assert!(decision.is_denied() && decision.is_untracked());
+        assert_eq!(decision.limit(), 1, "the full one refuses");
+        assert!(each[0].is_allowed() && !each[0].is_untracked());
+        assert!(each[1].is_denied() && each[1].is_untracked());
+    }
     assert_eq!(open.peek(KEY).remaining(), 5);
 }
 
@@ -226,8 +282,6 @@ fn a_limiter_that_nobody_sweeps_does_not_grow_for_ever() {
     for_every_algorithm!(check);
 }
 
-/// Threads that bring new keys without end, a sweep and resets beside: never one more than the cap,
-/// and at the end every place can be had.
 /// Whoever sees only decisions cannot tell whether new keys take the places of idle ones: on a clock
 /// that does not step back, each is the same as without.
 #[test]
@@ -272,6 +326,8 @@ fn evicting_in_passing_changes_no_decision() {
     for_every_algorithm!(check);
 }
 
+/// Threads that bring new keys without end, a sweep and resets beside: never one more than the cap,
+/// and at the end every place can be had.
 #[test]
 fn the_cap_is_strict_and_no_place_is_lost() {
     const KEYS: usize = 50;

@@ -11,9 +11,6 @@ use std::cell::OnceCell;
 use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::Ordering;
 
-/// How old a noted reading of an eviction may be, in nanoseconds, for new keys to go by it.
-const NOTED_EVERY: u64 = 1_000_000;
-
 impl<K, A, T, L, S> RateLimiter<K, A, T, L, S>
 where
     K: Hash + Eq,
@@ -28,47 +25,6 @@ where
         // raised before it. For all others it changes nothing, unless the clock steps back.
         let floor = self.evicted_at.load(Ordering::Relaxed);
         Reading::new(self.start, self.ticker.now().max(floor))
-    }
-
-    /// The reading at which a state has to be idle to be forgotten: no thread reads an older one.
-    fn evicting_at(&self) -> Reading {
-        let now = self.ticker.now();
-        Reading::new(self.start, now.saturating_sub(self.ticker.disagreement()))
-    }
-
-    /// The reading of a sweep, noted before it retires anything: a key that is forgotten by it is
-    /// not begun again at an older one.
-    pub(super) fn begin_evicting(&self) -> Reading {
-        let at = self.evicting_at();
-        // Relaxed: the marks publish it.
-        self.evicted_at.fetch_max(at.now(), Ordering::Relaxed);
-        at
-    }
-
-    /// The reading at which a new key retires those that are in its way: the one that was noted
-    /// last, if that is not long ago. What every request reads is then seldom written.
-    fn evicting_in_passing(&self) -> Reading {
-        // Relaxed: as in `begin_evicting`.
-        let noted = self.evicted_at.load(Ordering::Relaxed);
-        if self.evicting_at().now().saturating_sub(noted) < NOTED_EVERY {
-            return Reading::new(self.start, noted);
-        }
-        self.begin_evicting()
-    }
-
-    /// Retires a state if it is idle, at a reading that is taken when the first one is asked. `None`
-    /// if new keys are not to look for idle ones.
-    pub(super) fn retire_in_passing(&self) -> Option<impl FnMut(&Tracked<A, L>) -> bool> {
-        let mut at = None;
-        self.evicts_in_passing.then_some(move |tracked: &_| {
-            let at = *at.get_or_insert_with(|| self.evicting_in_passing());
-            self.retire_if_idle(tracked, at)
-        })
-    }
-
-    pub(super) fn retire_if_idle(&self, tracked: &Tracked<A, L>, at: Reading) -> bool {
-        let rule = L::rule(&self.source, &tracked.own);
-        A::retire_if_idle(rule, &tracked.state, at)
     }
 
     /// Asks a key's state. The ticker is read here, once the state is in hand: a reading from
@@ -144,13 +100,7 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        self.decide(key, cost, make, guard, |rule, state, at, spends| {
-            if spends {
-                A::try_acquire(rule, state, at, cost)
-            } else {
-                A::peek(rule, state, at, cost)
-            }
-        })
+        self.decide(key, cost, make, guard, ask_one::<A>(cost))
     }
 
     /// Asks the key's state, and begins the key if it has none and there is something to spend.
@@ -268,26 +218,56 @@ where
         }
     }
 
-    /// Asks without a trace: of a key that has no state, a fresh one that is then dropped.
-    pub(super) fn look<Q, R>(
+    /// Answers what [`decide`](Self::decide) would, without a trace. `ask` is told to spend only from
+    /// a state that nobody else knows.
+    pub(super) fn look<Q, R: Answer>(
         &self,
         key: &Q,
+        cost: u64,
         make: impl Fn(&Q) -> K,
-        mut ask: impl FnMut(&A::Rule, &A::State, Reading) -> Result<R, Gone>,
+        ask: impl FnMut(&A::Rule, &A::State, Reading, bool) -> Result<R, Gone>,
     ) -> R
     where
         Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.look_or(key, make, ask, |ask, rule, guard| {
+            let fresh = A::fresh(rule);
+            let begins = cost > 0 && cost <= A::capacity(rule);
+            if begins && !self.store.may_begin(self.idle_in_passing(), guard) {
+                // How long a request that is refused has to wait takes what it would have spent.
+                let spends = matches!(self.full, Full::Deny);
+                return self
+                    .ask_untracked(rule, &fresh, |rule, state, at| ask(rule, state, at, spends));
+            }
+            ask(rule, &fresh, self.reading(), false)
+        })
+    }
+
+    /// Asks the key's state, or calls `absent` if it has none, and begins no key.
+    fn look_or<Q, R, F>(
+        &self,
+        key: &Q,
+        make: impl Fn(&Q) -> K,
+        mut ask: F,
+        absent: impl Fn(&mut F, &A::Rule, &Guard<'_>) -> Result<R, Gone>,
+    ) -> R
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+        F: FnMut(&A::Rule, &A::State, Reading, bool) -> Result<R, Gone>,
     {
         let guard = self.store.guard();
         let backoff = Backoff::new();
         loop {
             let answer = match self.store.get(key, &guard) {
-                Some(tracked) => self.ask_settled(tracked, key, &make, &guard, &mut ask),
+                Some(tracked) => {
+                    self.ask_settled(tracked, key, &make, &guard, |rule, state, at| {
+                        ask(rule, state, at, false)
+                    })
+                }
                 None => {
                     let owned = OnceCell::new();
                     let own = L::begin(&self.source, || owned.get_or_init(|| make(key)));
-                    let rule = L::rule(&self.source, &own);
-                    ask(rule, &A::fresh(rule), self.reading())
+                    absent(&mut ask, L::rule(&self.source, &own), &guard)
                 }
             };
             match answer {
@@ -302,9 +282,39 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
+        let capacity = |rule: &A::Rule, _: &A::State, _, _| Ok(A::capacity(rule));
         match L::rule_for_all(&self.source) {
             Some(rule) => A::capacity(rule),
-            None => self.look(key, make, |rule, _, _| Ok(A::capacity(rule))),
+            None => self.look_or(key, make, capacity, |_, rule, _| Ok(A::capacity(rule))),
+        }
+    }
+}
+
+/// Spends if `spends`, and answers what spending would if not.
+#[inline]
+pub(super) fn ask_one<A: Algorithm>(
+    cost: u64,
+) -> impl FnMut(&A::Rule, &A::State, Reading, bool) -> Result<Decision, Gone> {
+    move |rule, state, at, spends| {
+        if spends {
+            A::try_acquire(rule, state, at, cost)
+        } else {
+            A::peek(rule, state, at, cost)
+        }
+    }
+}
+
+/// As [`ask_one`], with every limit's own answer.
+#[inline]
+pub(super) fn ask_each<A: Algorithm>(
+    cost: u64,
+    each: &mut [Decision],
+) -> impl FnMut(&A::Rule, &A::State, Reading, bool) -> Result<(Decision, usize), Gone> {
+    move |rule, state, at, spends| {
+        if spends {
+            A::try_acquire_each(rule, state, at, cost, each)
+        } else {
+            A::peek_each(rule, state, at, cost, each)
         }
     }
 }

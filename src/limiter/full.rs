@@ -1,5 +1,6 @@
 //! What becomes of a new key when a limiter has no place for it.
 
+use super::unspent;
 use crate::algorithm::{Algorithm, Plan, Reading};
 use crate::decision::Decision;
 use std::fmt;
@@ -41,6 +42,16 @@ pub enum WhenFull<A: Algorithm> {
     Share(Plan<A>),
 }
 
+impl<A: Algorithm> Clone for WhenFull<A> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Deny => Self::Deny,
+            Self::Allow => Self::Allow,
+            Self::Share(plan) => Self::Share(plan.clone()),
+        }
+    }
+}
+
 impl<A: Algorithm> fmt::Debug for WhenFull<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,6 +77,22 @@ impl<A: Algorithm> Full<A> {
             WhenFull::Share(plan) => {
                 let state = A::fresh(plan.rule());
                 Self::Share(plan, state)
+            }
+        }
+    }
+
+    /// Makes each limit's own answer say of itself what the whole does: that it spent nothing, that
+    /// it was given without a state of the key's own.
+    pub(super) fn mark_each(&self, whole: &Decision, each: &mut [Decision], limits: usize) {
+        if whole.spent() == 0 {
+            unspent(each, limits);
+        }
+        if whole.is_untracked() {
+            for own in each.iter_mut().take(limits) {
+                *own = match self {
+                    Self::Deny => own.refused(),
+                    Self::Allow | Self::Share(..) => own.untracked(),
+                };
             }
         }
     }

@@ -2,7 +2,9 @@
 
 mod asking;
 mod builder;
+mod eviction;
 mod full;
+mod gate;
 mod pinned;
 mod refresh;
 mod source;
@@ -11,12 +13,10 @@ mod unkeyed;
 
 pub use builder::{BackgroundBuilder, Builder};
 pub use full::WhenFull;
+pub use gate::{Ask, AskUnkeyed, Gate};
 pub use pinned::Pinned;
 pub use source::{LimitSource, OneLimit, PerKey};
-pub use together::{
-    Ask, AskUnkeyed, Gate, peek_all, peek_all_each, refund_all, try_acquire_all,
-    try_acquire_all_each,
-};
+pub use together::{peek_all, peek_all_each, refund_all, try_acquire_all, try_acquire_all_each};
 pub use unkeyed::UnkeyedLimiter;
 
 use crate::algorithm::{Algorithm, TokenBucket};
@@ -25,6 +25,7 @@ use crate::hasher::RandomState;
 use crate::store::{Retire, Store};
 use crate::sync::Turn;
 use crate::ticker::{Ticker, TscTicker};
+use asking::{ask_each, ask_one};
 use full::Full;
 use papaya::Equivalent;
 use std::fmt;
@@ -277,27 +278,9 @@ where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
         let guard = self.store.guard();
-        let answer = self.decide(key, cost, Q::to_owned, &guard, |rule, state, at, spends| {
-            if spends {
-                A::try_acquire_each(rule, state, at, cost, each)
-            } else {
-                A::peek_each(rule, state, at, cost, each)
-            }
-        });
-        let (decision, limits) = answer;
-        if decision.spent() == 0 {
-            unspent(each, limits);
-        }
-        if decision.is_untracked() {
-            let refuses = matches!(self.full, Full::Deny);
-            for own in each.iter_mut().take(limits) {
-                *own = if refuses {
-                    own.refused()
-                } else {
-                    own.untracked()
-                };
-            }
-        }
+        let ask = ask_each::<A>(cost, each);
+        let (decision, limits) = self.decide(key, cost, Q::to_owned, &guard, ask);
+        self.full.mark_each(&decision, each, limits);
         (decision, limits)
     }
 
@@ -344,8 +327,7 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        self.look(key, make, |rule, state, at| A::peek(rule, state, at, cost))
-            .unspent()
+        self.look(key, cost, make, ask_one::<A>(cost)).unspent()
     }
 
     /// Answers what [`try_acquire_each`](Self::try_acquire_each) would, and changes nothing but
@@ -354,11 +336,11 @@ where
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
-        let (decision, limits) = self.look(key, Q::to_owned, |rule, state, at| {
-            A::peek_each(rule, state, at, cost, each)
-        });
-        unspent(each, limits);
-        (decision.unspent(), limits)
+        let ask = ask_each::<A>(cost, each);
+        let (decision, limits) = self.look(key, cost, Q::to_owned, ask);
+        let decision = decision.unspent();
+        self.full.mark_each(&decision, each, limits);
+        (decision, limits)
     }
 
     /// Gives back what an allowed decision for `key` spent, for a request that then did not happen.
@@ -423,66 +405,6 @@ where
         {
             self.store.remove_retired(key, &guard);
         }
-    }
-
-    /// Forgets the keys that are idle, which is: equal to new. Returns how many those were.
-    ///
-    /// Not one permit is minted by it, whatever other threads do meanwhile, and even if the clock
-    /// steps back afterwards: readings from before it count as its own. A key counts as idle
-    /// only once it has been so for longer than the ticker's
-    /// [`disagreement`](Ticker::disagreement).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Limit, ManualTicker, RateLimiter};
-    ///
-    /// let ticker = ManualTicker::new(0);
-    /// let limiter = RateLimiter::<u64>::builder(Limit::per_second(2))
-    ///     .ticker(ticker.clone())
-    ///     .build()?;
-    /// let _ = limiter.try_acquire(&1);
-    /// assert_eq!(limiter.evict_idle(), 0, "it has a permit to come");
-    ///
-    /// ticker.advance(Duration::from_millis(500));
-    /// assert_eq!(limiter.evict_idle(), 1);
-    /// assert_eq!(limiter.tracked_keys(), 0);
-    /// # Ok::<(), tollgate::LimitError>(())
-    /// ```
-    pub fn evict_idle(&self) -> usize {
-        let at = self.begin_evicting();
-        self.store.sweep(|tracked| self.retire_if_idle(tracked, at))
-    }
-
-    /// As [`evict_idle`](Self::evict_idle), of at most so many keys: a step that takes so long and
-    /// no longer. Each step goes on from where the last one stopped, round and round.
-    ///
-    /// A new key does a small step by itself, so that a limiter without a timer does not grow for
-    /// ever: see [`max_keys`](Builder::max_keys).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Limit, ManualTicker, RateLimiter};
-    ///
-    /// let ticker = ManualTicker::new(0);
-    /// let limiter = RateLimiter::<u64>::builder(Limit::per_second(2))
-    ///     .ticker(ticker.clone())
-    ///     .build()?;
-    /// for key in 0..10 {
-    ///     let _ = limiter.try_acquire(&key);
-    /// }
-    /// ticker.advance(Duration::from_millis(500));
-    /// assert_eq!(limiter.evict_idle_step(6), 6);
-    /// assert_eq!(limiter.evict_idle_step(6), 4);
-    /// # Ok::<(), tollgate::LimitError>(())
-    /// ```
-    pub fn evict_idle_step(&self, keys: usize) -> usize {
-        let at = self.begin_evicting();
-        self.store
-            .sweep_some(keys, |tracked| self.retire_if_idle(tracked, at))
     }
 
     /// How many keys have a state. An estimate while other threads begin and evict keys.

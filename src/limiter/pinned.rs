@@ -110,7 +110,8 @@ where
         self.limiter.spend(key, cost, make, &self.guard)
     }
 
-    /// Lets go of what was removed from the map since the handle was made or renewed.
+    /// Lets go of what was removed from the map since the handle was made or renewed. It has no effect
+    /// while the same thread has another handle of this limiter.
     #[inline(never)]
     pub fn renew(&mut self) {
         self.left = RENEW_EVERY;

@@ -127,6 +127,21 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
         Ok(state)
     }
 
+    /// Whether [`begin`](Self::begin) would find a place. `idle` tells which states could be retired;
+    /// without it none is looked at.
+    pub(crate) fn may_begin(
+        &self,
+        idle: Option<impl FnMut(&V) -> bool>,
+        guard: &Guard<'_>,
+    ) -> bool {
+        self.places.may_take(idle.map(|mut idle| {
+            move |place| {
+                self.at_place(place, guard)
+                    .is_some_and(|(_, state)| value(&state).is_retired() || idle(value(&state)))
+            }
+        }))
+    }
+
     /// Puts another state in the place of the key's, which the caller holds.
     pub(crate) fn replace(&self, key: K, state: V, guard: &Guard<'_>) {
         let place = self.map.get_key(&ByKey(&key), |entry| entry.place, guard);

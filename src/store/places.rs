@@ -127,6 +127,24 @@ impl Places {
         Some(place)
     }
 
+    /// Whether [`take`](Self::take) would give a place. `idle` tells whether it could evict the key of
+    /// one; without it no other key is looked at.
+    pub(super) fn may_take(&self, mut idle: Option<impl FnMut(u32) -> bool>) -> bool {
+        // Relaxed: the answer is as old as the look, whatever the order.
+        let free = self.free.load(Ordering::Relaxed) & LINK != LAST;
+        if free || self.used() < self.most {
+            return true;
+        }
+        let Some(idle) = &mut idle else {
+            return false;
+        };
+        let used = self.used() as u64;
+        let looks = self.looks_now() + LOOKS;
+        let at = self.hand.load(Ordering::Relaxed) & LINK;
+        // As `pass` goes when no place can be added: to the last, then from the first.
+        (at..at + looks as u64).any(|look| used > 0 && idle((look % used) as u32))
+    }
+
     /// Gives a place back, by whoever has removed its entry or has not inserted one.
     pub(crate) fn free(&self, place: u32) {
         let word = self.at(place);
@@ -187,10 +205,18 @@ impl Places {
 
     /// How many places a new key looks at before it takes one.
     fn looks(&self) -> usize {
-        if self.barren.load(Ordering::Relaxed) < BARREN {
-            LOOKS
-        } else {
-            self.barren.fetch_add(1, Ordering::Relaxed) % 2
+        let looks = self.looks_now();
+        if looks < LOOKS {
+            self.barren.fetch_add(1, Ordering::Relaxed);
+        }
+        looks
+    }
+
+    /// How many places the next new key would look at.
+    fn looks_now(&self) -> usize {
+        match self.barren.load(Ordering::Relaxed) {
+            looks if looks < BARREN => LOOKS,
+            keys => keys % 2,
         }
     }
 
