@@ -87,6 +87,22 @@ mod imp {
             self.0.get(key, guard)
         }
 
+        /// The value, if `condition` holds of the key that is in the map.
+        #[inline]
+        pub(crate) fn get_if<'g, Q>(
+            &self,
+            key: &Q,
+            condition: impl FnOnce(&K) -> bool,
+            guard: &'g Guard<'_>,
+        ) -> Option<Ref<'g, V>>
+        where
+            Q: Hash + Equivalent<K> + ?Sized,
+            K: 'g,
+        {
+            let (key, value) = self.0.get_key_value(key, guard)?;
+            condition(key).then_some(value)
+        }
+
         /// What `read` makes of the key that is in the map.
         pub(crate) fn get_key<Q, R>(
             &self,
@@ -118,19 +134,19 @@ mod imp {
             self.0.insert(key, value, guard);
         }
 
-        /// Removes the key's value if `condition` holds of it. If it was removed by this call, what
-        /// `read` makes of the key.
+        /// Removes the key's value if `condition` holds of the two. If it was removed by this call,
+        /// what `read` makes of the key.
         pub(crate) fn remove_if<Q, R>(
             &self,
             key: &Q,
-            mut condition: impl FnMut(&V) -> bool,
+            mut condition: impl FnMut(&K, &V) -> bool,
             read: impl FnOnce(&K) -> R,
             guard: &Guard<'_>,
         ) -> Option<R>
         where
             Q: Hash + Equivalent<K> + ?Sized,
         {
-            match self.0.remove_if(key, |_, value| condition(value), guard) {
+            match self.0.remove_if(key, &mut condition, guard) {
                 Ok(Some((key, _))) => Some(read(key)),
                 Ok(None) | Err(_) => None,
             }
@@ -221,6 +237,20 @@ mod imp {
             self.find(key).map(|(_, value)| Held(value, PhantomData))
         }
 
+        pub(crate) fn get_if<'g, Q>(
+            &self,
+            key: &Q,
+            condition: impl FnOnce(&K) -> bool,
+            _: &'g Guard<'_>,
+        ) -> Option<Ref<'g, V>>
+        where
+            Q: Hash + Equivalent<K> + ?Sized,
+            K: 'g,
+        {
+            let (key, value) = self.find(key)?;
+            condition(&key).then_some(Held(value, PhantomData))
+        }
+
         pub(crate) fn get_key<Q, R>(
             &self,
             key: &Q,
@@ -259,7 +289,7 @@ mod imp {
         pub(crate) fn remove_if<Q, R>(
             &self,
             key: &Q,
-            mut condition: impl FnMut(&V) -> bool,
+            mut condition: impl FnMut(&K, &V) -> bool,
             read: impl FnOnce(&K) -> R,
             _: &Guard<'_>,
         ) -> Option<R>
@@ -269,7 +299,7 @@ mod imp {
             // Papaya asks again when the value was replaced meanwhile, until it has removed what
             // it asked about, or was told no.
             while let Some((key, seen)) = self.find(key) {
-                if !condition(&seen) {
+                if !condition(&key, &seen) {
                     return None;
                 }
                 let mut entries = self.entries.lock().unwrap();

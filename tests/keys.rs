@@ -7,7 +7,7 @@ mod brittle;
 
 use std::borrow::Borrow;
 use std::cell::Cell;
-use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -191,6 +191,59 @@ fn keys_that_hash_alike_are_told_apart() {
     assert_eq!(limiter.evict_idle_step(40) + limiter.evict_idle(), 99);
     assert_eq!(limiter.tracked_keys(), 0);
     assert_eq!(limiter.try_acquire(&Clash(4)).remaining(), 1);
+}
+
+/// Mixes the bits of a number, in another way for each seed.
+#[derive(Clone)]
+struct Mixer(u64);
+
+impl BuildHasher for Mixer {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("the keys are numbers");
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        let mixed = (self.0 ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+/// Also while the map is copied to another table, which holds a key's former selves as well.
+#[test]
+fn a_sweep_finds_every_idle_key() {
+    for seed in 0..150 {
+        let ticker = ManualTicker::new(0);
+        let limiter = RateLimiter::<u64>::builder(Limit::per_second(2))
+            .hasher(Mixer(seed << 20))
+            .ticker(ticker.clone())
+            .evict_in_passing(false)
+            .build()
+            .expect("a limit");
+        let mut numbers = Numbers(seed + 1);
+        for round in 0..2_000 {
+            for _ in 0..=numbers.below(6) {
+                let _ = limiter.try_acquire(&numbers.below(20));
+            }
+            ticker.advance(ns(numbers.below(1_500 * MS)));
+            let in_use = |key: &u64| !limiter.peek(key).reset_after().is_zero();
+            let in_use = (0..20).filter(in_use).count();
+            limiter.evict_idle();
+            assert_eq!(limiter.tracked_keys(), in_use, "round {round}, seed {seed}");
+        }
+    }
 }
 
 #[test]

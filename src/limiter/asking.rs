@@ -304,12 +304,15 @@ pub(super) fn ask_one<A: Algorithm>(
     }
 }
 
+/// A decision, and of how many limits.
+type Each = (Decision, usize);
+
 /// As [`ask_one`], with every limit's own answer.
 #[inline]
 pub(super) fn ask_each<A: Algorithm>(
     cost: u64,
     each: &mut [Decision],
-) -> impl FnMut(&A::Rule, &A::State, Reading, bool) -> Result<(Decision, usize), Gone> {
+) -> impl FnMut(&A::Rule, &A::State, Reading, bool) -> Result<Each, Gone> {
     move |rule, state, at, spends| {
         if spends {
             A::try_acquire_each(rule, state, at, cost, each)

@@ -13,6 +13,26 @@ use std::hash::{BuildHasher, Hash, Hasher};
 pub(super) struct Keyed<K> {
     pub(super) key: K,
     pub(super) place: u32,
+    tag: Tag,
+}
+
+impl<K> Keyed<K> {
+    pub(super) fn new(key: K, hash: u64, place: u32) -> Self {
+        Self {
+            key,
+            place,
+            tag: tag(hash),
+        }
+    }
+}
+
+/// A part of a key's hash, in bytes: with most keys they fit where the entry would be padded.
+type Tag = [u8; 3];
+
+fn tag(hash: u64) -> Tag {
+    // Neither the lowest bits nor the highest, by which the map looks for an entry.
+    let bytes = hash.to_le_bytes();
+    [bytes[3], bytes[4], bytes[5]]
 }
 
 impl<K: Hash> Hash for Keyed<K> {
@@ -48,10 +68,35 @@ impl<K, Q: Equivalent<K> + ?Sized> Equivalent<Keyed<K>> for ByKey<'_, Q> {
 }
 
 /// A look-up of the entry that has a place, whose key has this hash.
+///
+/// While the map grows, a look-up that comes to an entry which equals what is looked for, and was
+/// copied, goes on in the new table, and one that comes to the end of a chain does not. The old table
+/// holds what it has copied even when that is removed. So what is looked for has to equal its own key
+/// at any place: a key that is begun anew is in the new table, behind its former self. And it must not
+/// equal another key, behind whose copy it may not be yet. Told by the tag alone, both hold of keys
+/// that do not hash alike, but for one pair of neighbours in 2^24; told by the place as well, only the
+/// second, but of all keys. Asked in this order, a look-up misses an entry only while the map grows,
+/// if the key was forgotten and begun anew, and hashes as another that is in its way.
 #[derive(Clone, Copy)]
 pub(super) struct ByPlace {
     pub(super) hash: u64,
     pub(super) place: u32,
+    /// Whether keys that hash alike are told apart by their places.
+    alike: bool,
+}
+
+impl ByPlace {
+    /// The two ways to ask, in order.
+    pub(super) fn both(hash: u64, place: u32) -> [Self; 2] {
+        [false, true].map(|alike| Self { hash, place, alike })
+    }
+
+    pub(super) fn other(self) -> Self {
+        Self {
+            alike: !self.alike,
+            ..self
+        }
+    }
 }
 
 impl Hash for ByPlace {
@@ -65,7 +110,7 @@ impl Hash for ByPlace {
 impl<K> Equivalent<Keyed<K>> for ByPlace {
     #[inline]
     fn equivalent(&self, entry: &Keyed<K>) -> bool {
-        self.place == entry.place
+        tag(self.hash) == entry.tag && (!self.alike || self.place == entry.place)
     }
 }
 

@@ -116,7 +116,7 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
             places: &self.places,
             place,
         };
-        let entry = Keyed { key, place };
+        let entry = Keyed::new(key, hash, place);
         let (state, inserted) = self.map.insert_if_absent(entry, state, guard);
         if inserted {
             std::mem::forget(taken);
@@ -146,7 +146,8 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
     pub(crate) fn replace(&self, key: K, state: V, guard: &Guard<'_>) {
         let place = self.map.get_key(&ByKey(&key), |entry| entry.place, guard);
         let place = place.expect("a state that is held is not removed");
-        self.map.replace(Keyed { key, place }, state, guard);
+        let hash = self.hasher.hash_one(ByKey(&key));
+        self.map.replace(Keyed::new(key, hash, place), state, guard);
     }
 
     /// Finishes the evictor's job rather than wait for it: it may have been descheduled.
@@ -154,7 +155,9 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        if let Some(place) = self.remove(&ByKey(key), guard) {
+        let retired = |_: &_, state: &V| state.is_retired();
+        let place = |entry: &Keyed<K>| entry.place;
+        if let Some(place) = self.map.remove_if(&ByKey(key), retired, place, guard) {
             self.places.free(place);
         }
     }
@@ -207,12 +210,14 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
         K: 'g,
     {
         let hash = self.places.hash_at(place)?;
-        let at = ByPlace { hash, place };
-        Some((at, self.map.get(&at, guard)?))
+        ByPlace::both(hash, place).into_iter().find_map(|at| {
+            let state = self.map.get_if(&at, |entry| entry.place == place, guard)?;
+            Some((at, state))
+        })
     }
 
     /// Removes an entry if `retire` retires its state, or if another thread has retired it and was
-    /// descheduled then.
+    /// descheduled then. If it was removed by this call its place is the caller's.
     fn evict(
         &self,
         at: ByPlace,
@@ -221,17 +226,17 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
         guard: &Guard<'_>,
     ) -> Evicted {
         let retired = retire(value(&state));
-        let removed = (retired || value(&state).is_retired()) && self.remove(&at, guard).is_some();
+        let removed = (retired || value(&state).is_retired()) && {
+            let condition =
+                |entry: &Keyed<K>, state: &V| entry.place == at.place && state.is_retired();
+            // By the way in which it was found, which may be another now that the map is written to.
+            let ways = [at, at.other()];
+            let mut removed = ways
+                .iter()
+                .map(|at| self.map.remove_if(at, condition, |_| (), guard));
+            removed.any(|removed| removed.is_some())
+        };
         Evicted { retired, removed }
-    }
-
-    /// Removes a retired entry, and returns its place, which is then the caller's.
-    fn remove<Q>(&self, key: &Q, guard: &Guard<'_>) -> Option<u32>
-    where
-        Q: Hash + Equivalent<Keyed<K>> + ?Sized,
-    {
-        self.map
-            .remove_if(key, V::is_retired, |entry| entry.place, guard)
     }
 
     /// Calls `visit` with each key that is in the map from before the call until it is come to.
@@ -246,10 +251,9 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
         while !places.is_empty() {
             let guard = self.guard();
             for place in places.by_ref().take(STRETCH) {
-                let Some(hash) = self.places.hash_at(place) else {
+                let Some((at, _)) = self.at_place(place, &guard) else {
                     continue;
                 };
-                let at = ByPlace { hash, place };
                 let key = self.map.get_key(&at, |entry| entry.key.clone(), &guard);
                 if let Some(key) = key {
                     visit(key, &guard);
