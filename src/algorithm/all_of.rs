@@ -363,6 +363,26 @@ impl Algorithm for AllOf {
         )
     }
 
+    fn charge(rule: &Buckets, state: &Fulls, at: Reading, cost: u64) -> Result<Decision, Gone> {
+        let buckets = || rule.buckets.iter().enumerate();
+        state.0.update(
+            |words| {
+                let mut gathered = Gathered::new();
+                for (index, bucket) in buckets() {
+                    let after = bucket.charge(get(words.at(index)), at, cost);
+                    gathered.add(index, 0, bucket.standing(after, at));
+                }
+                (gathered.decision(rule.capacity, 0, at), true)
+            },
+            |words| {
+                for (index, bucket) in buckets() {
+                    let word = words.at(index);
+                    set(word, bucket.charge(get(word), at, cost));
+                }
+            },
+        )
+    }
+
     fn clear(rule: &Buckets, state: &Fulls) {
         // Never gone, where it is called.
         let _ = state.0.update(

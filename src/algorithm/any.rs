@@ -306,6 +306,12 @@ impl Algorithm for AnyAlgorithm {
         })
     }
 
+    fn charge(rule: &AnyRule, state: &AnyState, at: Reading, cost: u64) -> Result<Decision, Gone> {
+        dispatch!(AnyRule rule, AnyState state, |A, rule, state| {
+            <A as Algorithm>::charge(rule, state, at, cost)
+        })
+    }
+
     fn clear(rule: &AnyRule, state: &AnyState) {
         dispatch!(AnyRule rule, AnyState state, |A, rule, state| A::clear(rule, state));
     }

@@ -223,6 +223,33 @@ pub trait Algorithm: Sized + Send + Sync + 'static {
         decision: &Decision,
     ) -> Result<(), Gone>;
 
+    /// Charges `cost` permits for what has happened already, whether or not there are so many, and
+    /// answers as a [`peek`](Self::peek) of nothing would after it. As much is charged as the
+    /// algorithm can hold; unless this is written, what is left.
+    ///
+    /// # Errors
+    ///
+    /// If the state is no longer the key's.
+    fn charge(
+        rule: &Self::Rule,
+        state: &Self::State,
+        at: Reading,
+        cost: u64,
+    ) -> Result<Decision, Gone> {
+        loop {
+            let stands = Self::peek(rule, state, at, 0)?;
+            let cost = cost.min(stands.remaining()).min(Self::capacity(rule));
+            if cost == 0 {
+                return Ok(stands);
+            }
+            // If another request came between there is less to be charged than a moment ago.
+            let spent = Self::try_acquire(rule, state, at, cost)?;
+            if spent.is_allowed() {
+                return Ok(spent.with_cost(0));
+            }
+        }
+    }
+
     /// Makes the state as good as new, where it stands. Called only where no state is ever
     /// retired or moved.
     fn clear(rule: &Self::Rule, state: &Self::State);

@@ -120,6 +120,15 @@ pub trait OneWord: Sized + Send + Sync + 'static {
     /// The word after what an allowed decision spent is given back. Never fuller than full.
     fn refund(rule: &Self::Rule, word: u64, at: Reading, decision: &Decision) -> u64;
 
+    /// The word after `cost` permits are charged for what has happened already, whether or not there
+    /// are so many: as much of it as the algorithm can hold. Unless this is written, what is left.
+    fn charge(rule: &Self::Rule, word: u64, at: Reading, cost: u64) -> u64 {
+        match Self::remaining(rule, word, at).min(cost) {
+            0 => word,
+            cost => Self::spend(rule, word, at, cost).unwrap_or(word),
+        }
+    }
+
     /// The word under another rule: what is owed stays owed.
     fn convert(rule: &Self::Rule, word: u64, at: Reading, to: &Self::Rule) -> u64;
 
@@ -299,6 +308,16 @@ impl<W: OneWord> Algorithm for W {
             (next != word).then_some(next)
         };
         state.update(refunded).map(|_| ())
+    }
+
+    fn charge(rule: &W::Rule, state: &Word, at: Reading, cost: u64) -> Result<Decision, Gone> {
+        let charged = |word| {
+            let next = W::charge(rule, word, at, cost);
+            (next != word).then_some(next)
+        };
+        let (Step::Became(word) | Step::Stays(word)) = state.update(charged)?;
+        let judged_at = W::judged_at(rule, word, at);
+        Ok(answer(Some(0), 0, judged_at, standing::<W>(rule, word, at)))
     }
 
     fn clear(rule: &W::Rule, state: &Word) {

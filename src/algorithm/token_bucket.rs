@@ -118,6 +118,18 @@ impl Bucket {
         (full.saturating_sub(now) <= self.depth - cost).then(|| full.max(now) + cost)
     }
 
+    /// `full` after `cost` permits are charged, whether or not there are so many; but no more than
+    /// leave the bucket owing one burst.
+    pub(super) fn charge(&self, full: u64, at: Reading, cost: u64) -> u64 {
+        let now = self.units.after(at.elapsed());
+        let most = self.depth.saturating_mul(2);
+        let room = most.saturating_sub(full.saturating_sub(now)) >> self.units.shift();
+        let charged = cost.min(room) << self.units.shift();
+        full.max(now)
+            .saturating_add(charged)
+            .min(TokenBucket::LARGEST)
+    }
+
     /// Whole permits left, where `spent` is not yet back.
     #[inline]
     pub(super) fn remaining(&self, spent: u64) -> u64 {
@@ -173,13 +185,15 @@ impl Bucket {
 
     /// `full` under another limit: whole permits owed, rounded up, and at most all of them.
     pub(super) fn convert(&self, full: u64, at: Reading, to: &Self) -> u64 {
-        // A reading from before the last spend can find more owed than the bucket holds: what is
-        // owed is then what it holds, and from the time at which that is so.
+        // More can be owed than the bucket holds, by a debt or by a reading from before the last
+        // spend: what is owed is then what it holds, and from the time at which that is so.
         let elapsed = match full.checked_sub(self.depth) {
             Some(empty) if self.spent(full, at) > self.depth => self.units.time_of(empty),
             _ => at.elapsed(),
         };
-        let spent = full.saturating_sub(self.units.after(elapsed));
+        let spent = full
+            .saturating_sub(self.units.after(elapsed))
+            .min(self.depth);
         let owed = spent.div_ceil(1 << self.units.shift());
         to.units.after(elapsed) + (owed.min(to.burst) << to.units.shift())
     }
@@ -224,6 +238,10 @@ impl OneWord for TokenBucket {
 
     fn refund(rule: &Bucket, full: u64, at: Reading, decision: &Decision) -> u64 {
         rule.refund(full, at, decision.spent())
+    }
+
+    fn charge(rule: &Bucket, full: u64, at: Reading, cost: u64) -> u64 {
+        rule.charge(full, at, cost)
     }
 
     fn convert(rule: &Bucket, full: u64, at: Reading, to: &Bucket) -> u64 {

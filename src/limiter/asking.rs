@@ -283,8 +283,8 @@ where
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let capacity = |rule: &A::Rule, _: &A::State, _, _| Ok(A::capacity(rule));
-        match L::rule_for_all(&self.source) {
-            Some(rule) => A::capacity(rule),
+        match L::plan_for_all(&self.source) {
+            Some(plan) => plan.capacity(),
             None => self.look_or(key, make, capacity, |_, rule, _| Ok(A::capacity(rule))),
         }
     }

@@ -2,10 +2,12 @@
 
 mod asking;
 mod builder;
+mod charge;
 mod eviction;
 mod full;
 mod gate;
 mod pinned;
+mod plans;
 mod refresh;
 mod source;
 mod together;

@@ -66,9 +66,16 @@ pub trait LimitSource: sealed::Sealed + Sized + Send + Sync + 'static {
         own: &'a Self::Own<A>,
     ) -> &'a A::Rule;
 
-    /// The rule of every key, if there is one for all.
+    /// The plan of every key, if there is one for all.
     #[doc(hidden)]
-    fn rule_for_all<K, A: Algorithm>(source: &Self::Source<K, A>) -> Option<&A::Rule>;
+    fn plan_for_all<K, A: Algorithm>(source: &Self::Source<K, A>) -> Option<&Plan<A>>;
+
+    /// The plan of one key.
+    #[doc(hidden)]
+    fn plan<'a, K, A: Algorithm>(
+        source: &'a Self::Source<K, A>,
+        own: &'a Self::Own<A>,
+    ) -> &'a Plan<A>;
 
     /// Whether the entry may be decided on, or has to be settled first.
     #[doc(hidden)]
@@ -117,8 +124,12 @@ impl LimitSource for OneLimit {
         source.rule()
     }
 
-    fn rule_for_all<K, A: Algorithm>(source: &Plan<A>) -> Option<&A::Rule> {
-        Some(source.rule())
+    fn plan_for_all<K, A: Algorithm>(source: &Plan<A>) -> Option<&Plan<A>> {
+        Some(source)
+    }
+
+    fn plan<'a, K, A: Algorithm>(source: &'a Plan<A>, (): &'a ()) -> &'a Plan<A> {
+        source
     }
 
     #[inline]
@@ -168,8 +179,12 @@ impl LimitSource for PerKey {
         own.plan.rule()
     }
 
-    fn rule_for_all<K, A: Algorithm>(_: &PlanByKey<K, A>) -> Option<&A::Rule> {
+    fn plan_for_all<K, A: Algorithm>(_: &PlanByKey<K, A>) -> Option<&Plan<A>> {
         None
+    }
+
+    fn plan<'a, K, A: Algorithm>(_: &'a PlanByKey<K, A>, own: &'a OwnPlan<A>) -> &'a Plan<A> {
+        &own.plan
     }
 
     #[inline]

@@ -66,6 +66,11 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
         }
     }
 
+    /// The limits that are kept.
+    pub fn plan(&self) -> &Plan<A> {
+        &self.plan
+    }
+
     /// Asks whether a request may go ahead now, and spends one permit if it may.
     #[inline(always)]
     pub fn try_acquire(&self) -> Decision {
@@ -105,6 +110,26 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
             super::unspent(each, limits);
         }
         (decision, limits)
+    }
+
+    /// Charges for what has been used already; see [`RateLimiter::charge`](crate::RateLimiter::charge).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tollgate::{Limit, UnkeyedLimiter};
+    ///
+    /// let outbound = UnkeyedLimiter::new(Limit::per_hour(1_000_000))?;
+    /// assert!(outbound.charge(2_000_000).remaining() == 0);
+    /// assert!(outbound.try_acquire().is_denied());
+    /// # Ok::<(), tollgate::LimitError>(())
+    /// ```
+    pub fn charge(&self, cost: u64) -> Decision {
+        if cost == 0 {
+            return self.peek_n(0);
+        }
+        self.answer(|at| A::charge(self.plan.rule(), &self.state, at, cost))
+            .unspent()
     }
 
     /// Answers what [`try_acquire`](Self::try_acquire) would, and changes nothing.

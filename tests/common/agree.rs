@@ -67,6 +67,11 @@ pub fn agree(
                 let each = same!(|subject| subject.peek_each(key, cost, room));
                 progress.last = Some(each.whole);
             }
+            Op::Charge(key, cost) => {
+                let cost = progress.cost(cost);
+                let decision = same!(|subject| subject.charge(key, cost));
+                progress.last = Some(decision);
+            }
             Op::Refund(back) => {
                 let which = progress.answers.len().checked_sub(back + 1);
                 if let Some((key, decision)) = which.map(|which| progress.answers[which]) {

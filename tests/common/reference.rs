@@ -88,6 +88,15 @@ trait Account: fmt::Debug + Send {
     /// Spends the permits of a request that it admits.
     fn spend(&mut self, now: u64, cost: u64);
 
+    /// Spends for what has happened already: what is left of so many permits, or more where the
+    /// algorithm keeps debts.
+    fn charge(&mut self, now: u64, cost: u64) {
+        let cost = cost.min(self.remaining(now));
+        if cost > 0 {
+            self.spend(now, cost);
+        }
+    }
+
     /// Gives back what an allowed request spent.
     fn refund(&mut self, now: u64, spent: &Decision);
 
@@ -214,6 +223,18 @@ impl Reference {
     fn counted(&self, now: u64) -> u64 {
         let evicted_at = self.evicted_at.load(Ordering::SeqCst);
         now.max(self.start).max(evicted_at)
+    }
+
+    /// Charges, and says how the key stands then.
+    pub fn charge(&self, key: u64, cost: u64, now: u64) -> Decision {
+        let counted = self.counted(now);
+        if cost > 0 {
+            let mut keys = self.lock();
+            for account in keys.entry(key).or_insert_with(|| self.fresh(key)) {
+                account.charge(counted, cost);
+            }
+        }
+        self.peek_n(key, 0, now)
     }
 
     pub fn refund(&self, key: u64, spent: Decision, now: u64) {

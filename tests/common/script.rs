@@ -34,6 +34,7 @@ pub enum Op {
     /// With room for so many decisions.
     TryAcquireEach(u64, Cost, usize),
     PeekEach(u64, Cost, usize),
+    Charge(u64, Cost),
     /// Gives back an earlier decision, counted from the latest.
     Refund(usize),
     Reset(u64),

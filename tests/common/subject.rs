@@ -36,6 +36,7 @@ pub trait Subject {
         );
     }
 
+    fn charge(&self, key: u64, cost: u64) -> Decision;
     fn refund(&self, key: u64, decision: Decision);
     fn reset(&self, key: u64);
     fn refresh(&self, key: u64);
@@ -113,6 +114,10 @@ impl Subject for Oracle {
             }
             (whole, own.len())
         })
+    }
+
+    fn charge(&self, key: u64, cost: u64) -> Decision {
+        self.reference.charge(key, cost, self.now)
     }
 
     fn refund(&self, key: u64, decision: Decision) {
@@ -227,6 +232,10 @@ impl<A: Algorithm + Copy, L: LimitSource> Subject for Keyed<A, L> {
         Box::new(self.limiter.ask_n(key, cost))
     }
 
+    fn charge(&self, key: u64, cost: u64) -> Decision {
+        self.limiter.charge(&key, cost)
+    }
+
     fn refund(&self, key: u64, decision: Decision) {
         self.limiter.refund(&key, decision);
     }
@@ -301,6 +310,10 @@ impl<A: Algorithm> Subject for Unkeyed<A> {
 
     fn gate<'a>(&'a self, _key: &'a u64, cost: u64) -> Box<dyn Gate + 'a> {
         Box::new(self.limiter.ask_n(cost))
+    }
+
+    fn charge(&self, _key: u64, cost: u64) -> Decision {
+        self.limiter.charge(cost)
     }
 
     fn refund(&self, _key: u64, decision: Decision) {

@@ -247,6 +247,28 @@ fn situations(kind: Kind) -> Vec<(&'static str, Play)> {
         Op::Refund(2),
         Op::Refund(2),
     ];
+    let in_debt = [
+        Op::Charge(0, Cost::Exactly(0)),
+        Op::Charge(0, Cost::Exactly(2)),
+        Op::Charge(0, Cost::Capacity(1)),
+        ONE,
+        wait(Span::RetryAfter(-1)),
+        ONE,
+        NANOSECOND,
+        ONE,
+        Op::Charge(0, Cost::Exactly(u64::MAX)),
+        Op::PeekEach(0, Cost::Exactly(1), 4),
+        Op::Refresh(0, 1),
+        ONE,
+        back(Span::Periods(64)),
+        Op::Charge(0, Cost::Exactly(1)),
+        wait(Span::ResetAfter(-1)),
+        Op::Evict,
+        NANOSECOND,
+        Op::Evict,
+        Op::Charge(1, Cost::Capacity(0)),
+        Op::Refund(0),
+    ];
     let thirty_years = [
         ONE,
         wait(Span::Exactly(359 * MONTH)),
@@ -305,6 +327,7 @@ fn situations(kind: Kind) -> Vec<(&'static str, Play)> {
         ),
         ("each-limit", by_key(0, &each_limit)),
         ("any-cost", by_key(0, &any_cost)),
+        ("in-debt", by_key(today, &in_debt)),
         ("past-thirty-years", by_key(0, &thirty_years)),
         (
             "thirty-years-at-the-end-of-time",

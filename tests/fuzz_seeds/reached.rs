@@ -12,6 +12,8 @@ pub(crate) struct Reached {
     allowed: u32,
     denied: u32,
     never: u32,
+    /// Charges after which there was less than before.
+    charged: u32,
     /// Refunds after which there was more than before.
     refunded: u32,
     /// Resets of a key that was not as new.
@@ -24,11 +26,12 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    fn counts(&mut self) -> [&mut u32; 8] {
+    fn counts(&mut self) -> [&mut u32; 9] {
         [
             &mut self.allowed,
             &mut self.denied,
             &mut self.never,
+            &mut self.charged,
             &mut self.refunded,
             &mut self.reset,
             &mut self.refreshed,
@@ -141,6 +144,14 @@ impl Subject for Counting {
 
     fn peek_each(&self, key: u64, cost: u64, room: usize) -> Each {
         self.oracle.peek_each(key, cost, room)
+    }
+
+    fn charge(&self, key: u64, cost: u64) -> Decision {
+        let before = self.oracle.peek_n(key, 0);
+        let decision = self.oracle.charge(key, cost);
+        let changed = decision.standing() != before.standing();
+        self.count(|reached| reached.charged += u32::from(changed));
+        decision
     }
 
     fn refund(&self, key: u64, decision: Decision) {

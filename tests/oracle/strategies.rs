@@ -115,6 +115,7 @@ fn op(keys: u64) -> impl Strategy<Value = Op> {
         3 => (key(), cost(), room.clone())
             .prop_map(|(key, cost, room)| Op::TryAcquireEach(key, cost, room)),
         2 => (key(), cost(), room).prop_map(|(key, cost, room)| Op::PeekEach(key, cost, room)),
+        2 => (key(), cost()).prop_map(|(key, cost)| Op::Charge(key, cost)),
         3 => (0..12usize).prop_map(Op::Refund),
         1 => key().prop_map(Op::Reset),
         1 => (0..4usize).prop_map(Op::Limits),

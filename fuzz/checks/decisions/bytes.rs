@@ -159,6 +159,7 @@ impl Reader<'_> {
                 let (cost, room) = self.cost();
                 Op::PeekEach(key, cost, room)
             }
+            Verb::Charge => Op::Charge(key, self.cost().0),
             Verb::Refund => Op::Refund(usize::from(self.byte() % 16)),
             Verb::Reset => Op::Reset(key),
             Verb::Limits => Op::Limits(self.list(lists)),
@@ -243,6 +244,7 @@ impl Writer {
             Op::Peek(key, _) => (Verb::Peek, key),
             Op::TryAcquireEach(key, ..) => (Verb::TryAcquireEach, key),
             Op::PeekEach(key, ..) => (Verb::PeekEach, key),
+            Op::Charge(key, _) => (Verb::Charge, key),
             Op::Refund(_) => (Verb::Refund, 0),
             Op::Reset(key) => (Verb::Reset, key),
             Op::Limits(_) => (Verb::Limits, 0),
@@ -253,7 +255,9 @@ impl Writer {
         };
         self.byte(place(&KEYS, &key) * VERBS.len() + place(&VERBS, &verb));
         match *op {
-            Op::TryAcquire(_, cost) | Op::Peek(_, cost) => self.cost(cost, 0),
+            Op::TryAcquire(_, cost) | Op::Peek(_, cost) | Op::Charge(_, cost) => {
+                self.cost(cost, 0);
+            }
             Op::TryAcquireEach(_, cost, room) | Op::PeekEach(_, cost, room) => {
                 self.cost(cost, room);
             }

@@ -49,7 +49,10 @@ impl Bucket {
     /// τ. Readings past the 30 years count as 30 years; a wait after them is told as if time went
     /// on.
     fn tau(&self, now: u64, wait: u128) -> u128 {
-        let elapsed = u128::from(now - self.start).min(THIRTY_YEARS) + wait;
+        self.tau_after(u128::from(now - self.start).min(THIRTY_YEARS) + wait)
+    }
+
+    fn tau_after(&self, elapsed: u128) -> u128 {
         let fractions = u128::from(self.limit.permits()) * self.permit;
         // Where the product does not fit, τ is past every `full` that there can be, cut or not.
         elapsed.saturating_mul(fractions) / u128::from(self.limit.period_ns())
@@ -91,6 +94,19 @@ impl Account for Bucket {
         self.full = self.full.max(self.tau(now, 0)) + u128::from(cost) * self.permit;
     }
 
+    fn charge(&mut self, now: u64, cost: u64) {
+        let tau = self.tau(now, 0);
+        let owed = self.full.max(tau) - tau;
+        // One burst that it held, and one that it may owe.
+        let room = (2 * self.capacity())
+            .min((1 << 64) - 1)
+            .saturating_sub(owed)
+            / self.permit;
+        let charged = room.min(u128::from(cost)) * self.permit;
+        // The two largest words are kept for other uses.
+        self.full = (self.full.max(tau) + charged).min((1 << 64) - 3);
+    }
+
     fn refund(&mut self, now: u64, spent: &Decision) {
         let tau = self.tau(now, 0);
         let cost = u128::from(spent.cost().min(self.limit.burst()));
@@ -100,17 +116,21 @@ impl Account for Bucket {
     }
 
     fn refreshed(&self, limit: Limit, now: u64) -> Box<dyn Account> {
-        // A reading from before the last spend can find more owed than the bucket holds: what is
-        // owed is then what it holds, and from the time at which that is so.
+        // More can be owed than the bucket holds, by a debt or by a reading from before the last
+        // spend: what is owed is then what it holds, and from the time at which that is so.
         let owes = |wait| self.full.saturating_sub(self.tau(now, wait));
         let wait = match owes(0) <= self.capacity() {
             true => 0,
             false => u128::from(first_wait(|wait| owes(wait) <= self.capacity())),
         };
+        // A debt may reach past the 30 years, after which nothing comes back.
+        let elapsed = u128::from(now - self.start).min(THIRTY_YEARS) + wait;
+        let elapsed = elapsed.min(THIRTY_YEARS);
+        let owed = self.full.saturating_sub(self.tau_after(elapsed));
+        let owed = owed.min(self.capacity()).div_ceil(self.permit);
         let mut bucket = Self::new(limit, self.start);
-        let owed = owes(wait).div_ceil(self.permit);
-        let owed = owed.min(u128::from(limit.burst()));
-        bucket.full = bucket.tau(now, wait) + owed * bucket.permit;
+        bucket.full =
+            bucket.tau_after(elapsed) + owed.min(u128::from(limit.burst())) * bucket.permit;
         Box::new(bucket)
     }
 
