@@ -107,6 +107,7 @@
 //!
 //! # Features
 //!
+//! * `tower`: a layer in front of any service of HTTP.
 //! * `serde`: [`Limit`] and [`AnyAlgorithm`] as text.
 //! * `loom`: for this crate's own tests; dependents never see it.
 #![forbid(unsafe_code)]
@@ -122,6 +123,9 @@ mod decision;
 mod error;
 mod evictor;
 mod hasher;
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub mod http;
 mod limit;
 mod limiter;
 mod store;
