@@ -1,0 +1,158 @@
+//! Headers that tell a client how it stands.
+
+use super::policy::Answer;
+use crate::decision::Decision;
+use crate::limit::Limit;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use std::fmt::Write;
+use std::time::Duration;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const STANDING: HeaderName = HeaderName::from_static("ratelimit");
+
+/// Structured fields (RFC 9651) have integers of 15 digits at most.
+const LARGEST: u64 = 999_999_999_999_999;
+
+/// Which headers tell a client how it stands. Whichever it is, `Retry-After` is told to who is denied.
+///
+/// # Examples
+///
+/// ```
+/// use http::HeaderMap;
+/// use tollgate::http::{Answer, Headers, PolicyName};
+/// use tollgate::{Limit, ManualTicker, RateLimiter};
+///
+/// let limit = Limit::per_minute(100);
+/// let limiter = RateLimiter::<u64>::builder(limit).ticker(ManualTicker::new(0)).build()?;
+/// let decision = limiter.try_acquire_n(&7, 50);
+///
+/// let name = PolicyName::new("burst").unwrap();
+/// let mut headers = HeaderMap::new();
+/// Headers::Draft.write(&decision, &[Answer { name: &name, limit, decision }], &mut headers);
+/// assert_eq!(headers["ratelimit-policy"], r#""burst";q=100;w=60"#);
+/// assert_eq!(headers["ratelimit"], r#""burst";r=50;t=1"#);
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Headers {
+    /// None.
+    #[default]
+    None,
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, which many services
+    /// send, each in its own way. Here they tell of the limit that decided: the permits that it holds
+    /// when full, those that are left, and the whole seconds until it is full again (not a time of
+    /// day). They replace any that are there.
+    XRateLimit,
+    /// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10, with an item for
+    /// each limit. They are added to any that are there: another layer's limits hold as well.
+    ///
+    /// `q` and `w` are the permits and the period (no `w`, if that is not in whole seconds). `r` is
+    /// what is left, and `t` the seconds until there is more (no `t`, if there can be no more). A
+    /// bucket whose burst is larger than its permits can have an `r` above its `q`.
+    Draft,
+}
+
+impl Headers {
+    /// Writes how a client stands into the headers of its answer: `decision` is that of the whole,
+    /// and `each` what each limit said.
+    ///
+    /// Of `Retry-After`, see [`retry_after`].
+    pub fn write(self, decision: &Decision, each: &[Answer<'_>], headers: &mut HeaderMap) {
+        match self {
+            Self::None => {}
+            Self::XRateLimit => {
+                if let Some(decided) = decided(decision, each) {
+                    let standing = &decided.decision;
+                    headers.insert(LIMIT, decided.limit.burst().into());
+                    headers.insert(REMAINING, standing.remaining().into());
+                    headers.insert(RESET, whole_seconds(standing.reset_after()).into());
+                }
+            }
+            Self::Draft if each.is_empty() => {}
+            Self::Draft => {
+                headers.append(
+                    POLICY,
+                    list(each, |text, answer| policy(text, &answer.limit)),
+                );
+                headers.append(STANDING, list(each, standing));
+            }
+        }
+    }
+}
+
+/// The whole seconds that `Retry-After` tells a client whose request was denied: rounded up, at
+/// least 1, and no earlier than the limit that refused has more. `None` if the request was allowed,
+/// or never will be.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::http::retry_after;
+/// use tollgate::{Limit, ManualTicker, RateLimiter};
+///
+/// let ticker = ManualTicker::new(0);
+/// let limiter = RateLimiter::<u64>::builder(Limit::new(1, Duration::from_millis(1_400))?)
+///     .ticker(ticker.clone())
+///     .build()?;
+/// assert_eq!(retry_after(&limiter.try_acquire(&7), &[]), None);
+/// assert_eq!(retry_after(&limiter.try_acquire(&7), &[]), Some(2));
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+pub fn retry_after(decision: &Decision, each: &[Answer<'_>]) -> Option<u64> {
+    let wait = decision.retry_after()?;
+    let more = match decided(decision, each) {
+        Some(decided) => decided.decision.next_permit_after(),
+        None => Duration::ZERO,
+    };
+    Some(whole_seconds(wait.max(more)).max(1))
+}
+
+/// What the limit said that decided.
+fn decided<'a>(decision: &Decision, each: &'a [Answer<'a>]) -> Option<&'a Answer<'a>> {
+    each.get(decision.limit()).or(each.first())
+}
+
+/// Rounded up.
+pub(super) fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs()
+        .saturating_add(u64::from(wait.subsec_nanos() > 0))
+}
+
+/// A list of items, each a name with parameters.
+fn list(each: &[Answer<'_>], parameters: impl Fn(&mut String, &Answer<'_>)) -> HeaderValue {
+    let mut text = String::with_capacity(each.len() * 32);
+    for answer in each {
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.push_str(answer.name.quoted());
+        parameters(&mut text, answer);
+    }
+    HeaderValue::try_from(text).expect("names are printable, and so is the rest")
+}
+
+fn policy(text: &mut String, limit: &Limit) {
+    parameter(text, 'q', limit.permits());
+    let period = limit.period();
+    if period.subsec_nanos() == 0 {
+        parameter(text, 'w', period.as_secs());
+    }
+}
+
+fn standing(text: &mut String, answer: &Answer<'_>) {
+    parameter(text, 'r', answer.decision.remaining());
+    let more = answer.decision.next_permit_after();
+    if more > Duration::ZERO {
+        parameter(text, 't', whole_seconds(more));
+    }
+}
+
+fn parameter(text: &mut String, name: char, value: u64) {
+    // To write into a string cannot fail.
+    let _ = write!(text, ";{name}={}", value.min(LARGEST));
+}
