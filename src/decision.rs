@@ -56,6 +56,20 @@ pub struct Decision {
     standing: Standing,
 }
 
+/// A place for a decision that is still to be made.
+#[cfg(feature = "tower")]
+pub(crate) const BLANK: Decision = Decision::after(
+    NEVER,
+    0,
+    0,
+    0,
+    Standing {
+        remaining: 0,
+        next_permit_after: 0,
+        reset_after: 0,
+    },
+);
+
 /// What a [`Decision`] comes to, for a `match`.
 ///
 /// # Examples

@@ -1,0 +1,155 @@
+//! What is kept beside a request until its answer is there: what each limit said of it.
+
+use super::headers::{Headers, retry_after};
+use super::policy::Answer;
+use super::refusal::{Refusal, Refused};
+use super::rule::{Limiter, Rule};
+use crate::decision::{BLANK, Decision};
+use http::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, Response};
+use std::sync::Arc;
+
+/// So many limits are told of in place; who has more pays with an allocation.
+const INLINE: usize = 4;
+
+/// Marks the answers to requests that would have been refused by a layer that does more than shadow.
+const SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
+
+/// A decision, and what each limit had to say.
+pub(super) struct Told {
+    pub(super) decision: Decision,
+    each: [Decision; INLINE],
+    /// All of them, if they are more.
+    many: Vec<Decision>,
+    limits: usize,
+}
+
+impl Told {
+    pub(super) fn ask<L: Limiter>(limiter: &L, key: &L::Key, cost: u64) -> Self {
+        let mut each = [BLANK; INLINE];
+        let mut many = Vec::new();
+        let (decision, limits) = if limiter.limits_for_all().is_some_and(|all| all.len() == 1) {
+            each[0] = limiter.ask(key, cost);
+            (each[0], 1)
+        } else {
+            limiter.ask_each(key, cost, &mut each)
+        };
+        if limits > INLINE {
+            // What is left and when there is more is the same a moment later, but for what others
+            // have spent.
+            many.resize(limits, BLANK);
+            limiter.peek_each(key, cost, &mut many);
+        }
+        Self {
+            decision,
+            each,
+            many,
+            limits,
+        }
+    }
+
+    fn each(&self) -> &[Decision] {
+        if self.limits > INLINE {
+            &self.many
+        } else {
+            &self.each[..self.limits]
+        }
+    }
+}
+
+/// What was told, and by which limits.
+pub(super) struct Note<L: Limiter> {
+    rules: Arc<[Rule<L>]>,
+    rule: usize,
+    held: L::Held,
+    told: Told,
+}
+
+impl<L: Limiter> Note<L> {
+    pub(super) fn new(rules: &Arc<[Rule<L>]>, rule: usize, key: &L::Key, told: Told) -> Self {
+        Self {
+            held: rules[rule].limiter().hold(key),
+            rules: rules.clone(),
+            rule,
+            told,
+        }
+    }
+
+    /// The answer to a request that is refused.
+    pub(super) fn refuse<B>(&self, refusal: &impl Refusal<B>, headers: Headers) -> Response<B> {
+        self.with_answers(|decision, each| {
+            let refused = Refused {
+                decision: Some(decision),
+                each,
+            };
+            let mut response = refusal.refuse(&refused);
+            if let Some(seconds) = retry_after(decision, each) {
+                response
+                    .headers_mut()
+                    .entry(RETRY_AFTER)
+                    .or_insert_with(|| HeaderValue::from(seconds));
+            }
+            headers.write(decision, each, response.headers_mut());
+            response
+        })
+    }
+
+    fn write(&self, dialect: Headers, headers: &mut HeaderMap) {
+        self.with_answers(|decision, each| dialect.write(decision, each, headers));
+    }
+
+    fn with_answers<R>(&self, tell: impl FnOnce(&Decision, &[Answer<'_>]) -> R) -> R {
+        let rule = &self.rules[self.rule];
+        let limits = rule.limiter().limits(&self.held);
+        let mut answers = rule
+            .policy_names()
+            .iter()
+            .zip(limits)
+            .zip(self.told.each())
+            .map(|((name, limit), decision)| Answer {
+                name,
+                limit: *limit,
+                decision: *decision,
+            });
+        let decision = &self.told.decision;
+        let Some(first) = answers.next() else {
+            return tell(decision, &[]);
+        };
+        if self.told.limits > INLINE {
+            let all: Vec<_> = std::iter::once(first).chain(answers).collect();
+            return tell(decision, &all);
+        }
+        let mut inline = [first; INLINE];
+        let mut len = 1;
+        for (place, answer) in inline[1..].iter_mut().zip(answers) {
+            *place = answer;
+            len += 1;
+        }
+        tell(decision, &inline[..len])
+    }
+}
+
+/// What the inner service's answer is to carry.
+pub(super) struct Marks<L: Limiter> {
+    pub(super) note: Option<(Note<L>, Headers)>,
+    /// Whether the request was let through only because the layer shadows.
+    pub(super) refused: bool,
+}
+
+impl<L: Limiter> Marks<L> {
+    pub(super) fn none() -> Self {
+        Self {
+            note: None,
+            refused: false,
+        }
+    }
+
+    pub(super) fn write(&self, headers: &mut HeaderMap) {
+        if self.refused {
+            headers.insert(SHADOW, HeaderValue::from_static("denied"));
+        }
+        if let Some((note, dialect)) = &self.note {
+            note.write(*dialect, headers);
+        }
+    }
+}
