@@ -40,7 +40,6 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// # Ok::<(), tollgate::LimitError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-#[must_use = "a decision that nobody reads limits nothing"]
 pub struct Decision {
     /// Nanoseconds until the request is allowed: 0 if it is, `NEVER` if it never will be.
     wait: u64,
@@ -325,6 +324,17 @@ impl Decision {
         Self {
             tracked: false,
             ..self
+        }
+    }
+
+    /// The refusal of a request that has others before it: `self` is what all of them together would
+    /// be told.
+    pub(crate) fn behind_others(self, cost: u64) -> Self {
+        Self {
+            wait: self.wait.clamp(1, NEVER - 1),
+            allowed: false,
+            cost,
+            ..self.unspent()
         }
     }
 

@@ -263,3 +263,76 @@ impl From<std::io::Error> for BuildError {
         Self::Thread(error)
     }
 }
+
+/// Why a request does not wait, or no longer, for its turn.
+///
+/// It has spent nothing then.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{AcquireError, Limit, RateLimiter};
+///
+/// let limiter = RateLimiter::<u64>::new(Limit::per_hour(5))?;
+/// let error = limiter.acquire_n_timeout(&7, 6, Duration::MAX).unwrap_err();
+/// assert_eq!(error, AcquireError::Never { cost: 6 });
+/// assert_eq!(error.to_string(), "a cost of 6 permits is more than the limit can ever hold");
+/// # Ok::<(), tollgate::LimitError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// The cost is above the capacity: it would wait for ever.
+    Never {
+        /// The permits that were asked for.
+        cost: u64,
+    },
+    /// So many wait already, for all keys together.
+    TooMany {
+        /// How many may.
+        waiters: usize,
+    },
+    /// So many wait already for this key.
+    TooManyForKey {
+        /// How many may.
+        waiters: usize,
+    },
+    /// It is next, and the permits will not be there in time.
+    TooLong {
+        /// How long it would have to wait still.
+        wait: Duration,
+    },
+    /// It has waited as long as it may.
+    TimedOut {
+        /// How long that was.
+        timeout: Duration,
+    },
+}
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Never { cost } => write!(
+                f,
+                "a cost of {cost} permits is more than the limit can ever hold"
+            ),
+            Self::TooMany { waiters } => {
+                write!(f, "{waiters} wait already, which is as many as may")
+            }
+            Self::TooManyForKey { waiters } => {
+                write!(
+                    f,
+                    "{waiters} wait already for this key, which is as many as may"
+                )
+            }
+            Self::TooLong { wait } => write!(
+                f,
+                "the permits are there in {wait:?} at the earliest, which is too long to wait"
+            ),
+            Self::TimedOut { timeout } => write!(f, "not its turn after {timeout:?}"),
+        }
+    }
+}
+
+impl std::error::Error for AcquireError {}

@@ -107,6 +107,7 @@
 //!
 //! # Features
 //!
+//! * `tokio`: tasks that wait for their turn, and a ticker that follows tokio's clock.
 //! * `tower`: a layer in front of any service of HTTP.
 //! * `serde`: [`Limit`] and [`AnyAlgorithm`] as text.
 //! * `loom`: for this crate's own tests; dependents never see it.
@@ -131,26 +132,34 @@ mod limiter;
 mod store;
 mod sync;
 mod ticker;
+#[cfg(feature = "tokio")]
+mod tokio_ticker;
 
 pub use algorithm::{
     Algorithm, AllOf, AnyAlgorithm, FixedWindow, Gcra, Gone, Limits, OneWord, ParseAlgorithmError,
     Plan, Reading, SlidingCounter, SlidingLog, TokenBucket,
 };
 pub use decision::{Decision, Standing, Verdict};
-pub use error::{BuildError, LimitError, ParseLimitError};
+pub use error::{AcquireError, BuildError, LimitError, ParseLimitError};
 pub use evictor::Evictor;
 pub use hasher::RandomState;
 pub use limit::Limit;
+#[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+pub use limiter::{Acquire, AcquireOwned};
 pub use limiter::{
     Ask, AskUnkeyed, BackgroundBuilder, Builder, Gate, LimitSource, OneLimit, PerKey, Pinned,
-    RateLimiter, TieredLimiter, UnkeyedLimiter, WhenFull, peek_all, peek_all_each, refund_all,
-    try_acquire_all, try_acquire_all_each,
+    RateLimiter, TieredLimiter, UnkeyedLimiter, WaitPolicy, Waitable, WhenFull, peek_all,
+    peek_all_each, refund_all, try_acquire_all, try_acquire_all_each,
 };
 /// How a borrowed form of a key is told to be equal to it: what look-ups ask of theirs.
 ///
 /// Every `K: Borrow<Q>` has it; implement it for a borrowed view of a struct.
 pub use papaya::Equivalent;
 pub use ticker::{CoarseTicker, InstantTicker, ManualTicker, Ticker, TscTicker};
+#[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+pub use tokio_ticker::TokioTicker;
 
 #[cfg(test)]
 #[path = "../loom-tests/mod.rs"]

@@ -80,7 +80,7 @@ fn each_of_several_limits_owes_one_burst_of_its_own() {
         .ticker(ManualTicker::new(0))
         .build()
         .expect("limits");
-    let _ = limiter.charge(&7, 30);
+    limiter.charge(&7, 30);
     let mut each = [limiter.peek(&7); 2];
     let (whole, _) = limiter.peek_each(&7, 1, &mut each);
     assert_eq!(
@@ -101,7 +101,7 @@ fn a_charge_begins_a_key_unless_it_is_for_nothing() {
     let standing = limiter.charge(&7, 0);
     assert!(standing.is_allowed());
     assert_eq!((standing.remaining(), limiter.tracked_keys()), (10, 0));
-    let _ = limiter.charge(&7, 15);
+    limiter.charge(&7, 15);
     assert_eq!(limiter.tracked_keys(), 1);
     // In debt it is not idle.
     ticker.advance(SECOND + SECOND / 2 - Duration::from_nanos(1));
@@ -139,7 +139,7 @@ fn a_debt_outlives_a_change_of_plan() {
         .ticker(ticker.clone())
         .build()
         .expect("a limiter");
-    let _ = limiter.charge(&7, 20);
+    limiter.charge(&7, 20);
     upgraded.store(true, std::sync::atomic::Ordering::Relaxed);
     limiter.refresh(&7);
     // For the debt it waits as before; the 10 permits beyond are owed in the new bucket of 100.
@@ -197,7 +197,7 @@ fn no_charge_is_lost_between_threads() {
             for _ in 0..4 {
                 threads.spawn(|| {
                     for _ in 0..2_500 {
-                        let _ = limiter.charge(&7, 3);
+                        limiter.charge(&7, 3);
                     }
                 });
             }

@@ -80,6 +80,9 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
+        if self.room.is_used() {
+            return None;
+        }
         let tracked = self.store.get(key, guard)?;
         let rule = L::rule(&self.source, &tracked.own);
         if !L::is_settled(&tracked.own) || cost == 0 || cost > A::capacity(rule) {
@@ -100,6 +103,9 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
+        if let Some(behind) = self.behind_waiters(key, cost, &make) {
+            return behind;
+        }
         self.decide(key, cost, make, guard, ask_one::<A>(cost))
     }
 

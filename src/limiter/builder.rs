@@ -2,7 +2,8 @@
 
 use super::full::{Full, WhenFull};
 use super::source::PlanByKey;
-use super::{LimitSource, OneLimit, PerKey, RateLimiter};
+use super::waiting::Room;
+use super::{LimitSource, OneLimit, PerKey, RateLimiter, WaitPolicy};
 use crate::algorithm::{Algorithm, Limits, Plan, TokenBucket};
 use crate::error::{BuildError, LimitError};
 use crate::evictor::Evictor;
@@ -67,6 +68,7 @@ impl<K: Hash + Eq> RateLimiter<K> {
             most: usize::MAX,
             evicts_in_passing: true,
             full: WhenFull::Deny,
+            waits: WaitPolicy::new(),
         }
     }
 
@@ -103,6 +105,7 @@ impl<K: Hash + Eq> RateLimiter<K> {
             most: usize::MAX,
             evicts_in_passing: true,
             full: WhenFull::Deny,
+            waits: WaitPolicy::new(),
         }
     }
 }
@@ -117,6 +120,7 @@ pub struct Builder<K, A: Algorithm, T, L: LimitSource, S> {
     most: usize,
     evicts_in_passing: bool,
     full: WhenFull<A>,
+    waits: WaitPolicy,
 }
 
 /// A ticker, or how to make it: to calibrate the default one takes a while, and it may be replaced.
@@ -159,6 +163,7 @@ impl<K, A: Algorithm, T, S> Builder<K, A, T, OneLimit, S> {
             most: self.most,
             evicts_in_passing: self.evicts_in_passing,
             full,
+            waits: self.waits,
         }
     }
 }
@@ -181,6 +186,7 @@ where
             most: self.most,
             evicts_in_passing: self.evicts_in_passing,
             full: self.full,
+            waits: self.waits,
         }
     }
 
@@ -197,6 +203,7 @@ where
             most: self.most,
             evicts_in_passing: self.evicts_in_passing,
             full: self.full,
+            waits: self.waits,
         }
     }
 
@@ -261,6 +268,12 @@ where
         }
     }
 
+    /// Chooses how requests wait for their turn that would rather wait than be denied: how many may,
+    /// and how long. See [`RateLimiter::acquire_timeout`].
+    pub fn wait_policy(self, waits: WaitPolicy) -> Self {
+        Self { waits, ..self }
+    }
+
     /// Lets a thread evict idle keys, every so often.
     ///
     /// Building then gives the limiter in an [`Arc`], and a guard: the thread is stopped and joined
@@ -306,6 +319,7 @@ where
             start: ticker.now(),
             ticker,
             evicted_at: AtomicU64::new(0),
+            room: Room::new(self.waits),
             moving: Turn::new(),
         })
     }

@@ -44,7 +44,8 @@ where
     /// ```
     pub fn evict_idle(&self) -> usize {
         let at = self.begin_evicting();
-        self.store.sweep(|tracked| self.retire_if_idle(tracked, at))
+        self.store
+            .sweep(|hash, tracked| self.retire_if_idle(hash, tracked, at))
     }
 
     /// As [`evict_idle`](Self::evict_idle), of at most so many keys: a step that takes so long and
@@ -74,7 +75,7 @@ where
     pub fn evict_idle_step(&self, keys: usize) -> usize {
         let at = self.begin_evicting();
         self.store
-            .sweep_some(keys, |tracked| self.retire_if_idle(tracked, at))
+            .sweep_some(keys, |hash, tracked| self.retire_if_idle(hash, tracked, at))
     }
 
     /// The reading at which a state has to be idle to be forgotten: no thread reads an older one.
@@ -107,19 +108,22 @@ where
 
     /// Retires a state if it is idle, at a reading that is taken when the first one is asked. `None`
     /// if new keys are not to look for idle ones.
-    pub(super) fn retire_in_passing(&self) -> Option<impl FnMut(&Tracked<A, L>) -> bool> {
+    pub(super) fn retire_in_passing(&self) -> Option<impl FnMut(u64, &Tracked<A, L>) -> bool> {
         let mut at = None;
-        self.evicts_in_passing.then_some(move |tracked: &_| {
+        self.evicts_in_passing.then_some(move |hash, tracked: &_| {
             let at = *at.get_or_insert_with(|| self.evicting_in_passing());
-            self.retire_if_idle(tracked, at)
+            self.retire_if_idle(hash, tracked, at)
         })
     }
 
     /// Whether [`retire_in_passing`](Self::retire_in_passing) would retire a state.
-    pub(super) fn idle_in_passing(&self) -> Option<impl FnMut(&Tracked<A, L>) -> bool> {
+    pub(super) fn idle_in_passing(&self) -> Option<impl FnMut(u64, &Tracked<A, L>) -> bool> {
         let at = self.noted_lately().unwrap_or_else(|| self.evicting_at());
         self.evicts_in_passing
-            .then_some(move |tracked: &Tracked<A, L>| {
+            .then_some(move |hash, tracked: &Tracked<A, L>| {
+                if self.room.holds(hash) {
+                    return false;
+                }
                 let rule = L::rule(&self.source, &tracked.own);
                 let seen = A::peek(rule, &tracked.state, at, 0);
                 // One that has recorded a later time than this reading is judged at that.
@@ -127,8 +131,9 @@ where
             })
     }
 
-    pub(super) fn retire_if_idle(&self, tracked: &Tracked<A, L>, at: Reading) -> bool {
+    /// A key that is waited for is not forgotten, though it be idle: its place is for those who wait.
+    fn retire_if_idle(&self, hash: u64, tracked: &Tracked<A, L>, at: Reading) -> bool {
         let rule = L::rule(&self.source, &tracked.own);
-        A::retire_if_idle(rule, &tracked.state, at)
+        !self.room.holds(hash) && A::retire_if_idle(rule, &tracked.state, at)
     }
 }

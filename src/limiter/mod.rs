@@ -12,6 +12,7 @@ mod refresh;
 mod source;
 mod together;
 mod unkeyed;
+mod waiting;
 
 pub use builder::{BackgroundBuilder, Builder};
 pub use full::WhenFull;
@@ -20,6 +21,9 @@ pub use pinned::Pinned;
 pub use source::{LimitSource, OneLimit, PerKey};
 pub use together::{peek_all, peek_all_each, refund_all, try_acquire_all, try_acquire_all_each};
 pub use unkeyed::UnkeyedLimiter;
+#[cfg(feature = "tokio")]
+pub use waiting::{Acquire, AcquireOwned};
+pub use waiting::{WaitPolicy, Waitable};
 
 use crate::algorithm::{Algorithm, TokenBucket};
 use crate::decision::Decision;
@@ -33,6 +37,7 @@ use papaya::Equivalent;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::AtomicU64;
+use waiting::Room;
 
 /// Limits the rate of each key: a user, an API key, an address.
 ///
@@ -89,6 +94,8 @@ where
     /// clock that steps back does not find them new. (Not one of `sync`'s: the models are to hold
     /// without it, for a clock that does not step back.)
     evicted_at: AtomicU64,
+    /// Who waits, and for which key.
+    room: Room<K>,
     /// The turn of whoever holds a state's numbers to bring them over to another plan.
     moving: Turn,
 }
@@ -156,6 +163,7 @@ where
     /// assert!(limiter.try_acquire("ada").is_denied());
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire<Q>(&self, key: &Q) -> Decision
     where
@@ -180,6 +188,7 @@ where
     /// assert_eq!(limiter.try_acquire_n(&1, 0).remaining(), 2, "nothing was spent");
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire_n<Q>(&self, key: &Q, cost: u64) -> Decision
     where
@@ -224,6 +233,7 @@ where
     /// assert!(decision.is_allowed());
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire_with<Q>(&self, key: &Q, make: impl Fn(&Q) -> K) -> Decision
     where
@@ -234,6 +244,7 @@ where
 
     /// As [`try_acquire_n`](Self::try_acquire_n), for a key that is made by `make`; see
     /// [`try_acquire_with`](Self::try_acquire_with).
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire_n_with<Q>(&self, key: &Q, cost: u64, make: impl Fn(&Q) -> K) -> Decision
     where
@@ -270,6 +281,7 @@ where
     /// assert_eq!(each.map(|own| own.remaining()), [3, 18]);
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn try_acquire_each<Q>(
         &self,
         key: &Q,
@@ -279,6 +291,11 @@ where
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
+        if let Some(behind) = self.behind_waiters(key, cost, Q::to_owned) {
+            let (_, limits) = self.look(key, cost, Q::to_owned, ask_each::<A>(cost, each));
+            self.full.mark_each(&behind, each, limits);
+            return (behind, limits);
+        }
         let guard = self.store.guard();
         let ask = ask_each::<A>(cost, each);
         let (decision, limits) = self.decide(key, cost, Q::to_owned, &guard, ask);
@@ -300,6 +317,7 @@ where
     /// assert_eq!(limiter.tracked_keys(), 0);
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn peek<Q>(&self, key: &Q) -> Decision
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
@@ -308,6 +326,7 @@ where
     }
 
     /// Answers what [`try_acquire_n`](Self::try_acquire_n) would, and changes nothing.
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn peek_n<Q>(&self, key: &Q, cost: u64) -> Decision
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
@@ -317,6 +336,7 @@ where
 
     /// As [`peek`](Self::peek), for a key that is made by `make`. It is made only where the key has
     /// no state, and a function from key to plan has to be shown it.
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn peek_with<Q>(&self, key: &Q, make: impl Fn(&Q) -> K) -> Decision
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -325,22 +345,28 @@ where
     }
 
     /// As [`peek_n`](Self::peek_n), for a key that is made by `make`.
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn peek_n_with<Q>(&self, key: &Q, cost: u64, make: impl Fn(&Q) -> K) -> Decision
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
+        if let Some(behind) = self.behind_waiters(key, cost, &make) {
+            return behind;
+        }
         self.look(key, cost, make, ask_one::<A>(cost)).unspent()
     }
 
     /// Answers what [`try_acquire_each`](Self::try_acquire_each) would, and changes nothing but
     /// `each`.
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn peek_each<Q>(&self, key: &Q, cost: u64, each: &mut [Decision]) -> (Decision, usize)
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
         let ask = ask_each::<A>(cost, each);
         let (decision, limits) = self.look(key, cost, Q::to_owned, ask);
-        let decision = decision.unspent();
+        let behind = self.behind_waiters(key, cost, Q::to_owned);
+        let decision = behind.unwrap_or(decision).unspent();
         self.full.mark_each(&decision, each, limits);
         (decision, limits)
     }
@@ -380,6 +406,7 @@ where
         let _ = self.on_state(key, &guard, |rule, state, at| {
             A::refund(rule, state, at, &decision)
         });
+        self.wake_first(key);
     }
 
     /// Forgets what `key` has spent: it is as if never seen.
@@ -407,6 +434,7 @@ where
         {
             self.store.remove_retired(key, &guard);
         }
+        self.wake_first(key);
     }
 
     /// How many keys have a state. An estimate while other threads begin and evict keys.

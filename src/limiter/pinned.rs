@@ -71,6 +71,7 @@ where
     S: BuildHasher,
 {
     /// As [`RateLimiter::try_acquire`].
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire<Q>(&mut self, key: &Q) -> Decision
     where
@@ -80,6 +81,7 @@ where
     }
 
     /// As [`RateLimiter::try_acquire_n`].
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire_n<Q>(&mut self, key: &Q, cost: u64) -> Decision
     where
@@ -89,6 +91,7 @@ where
     }
 
     /// As [`RateLimiter::try_acquire_with`].
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire_with<Q>(&mut self, key: &Q, make: impl Fn(&Q) -> K) -> Decision
     where
@@ -98,6 +101,7 @@ where
     }
 
     /// As [`RateLimiter::try_acquire_n_with`].
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire_n_with<Q>(&mut self, key: &Q, cost: u64, make: impl Fn(&Q) -> K) -> Decision
     where

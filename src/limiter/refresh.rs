@@ -58,8 +58,9 @@ where
     {
         let number = self.source.count_refresh();
         let guard = self.store.guard();
-        if let Some(key) = self.store.get_cloned_key(key, &guard) {
-            self.refresh_as_of(key, number, &guard);
+        if let Some(owned) = self.store.get_cloned_key(key, &guard) {
+            self.refresh_as_of(owned, number, &guard);
+            self.wake_first(key);
         }
     }
 
@@ -70,6 +71,7 @@ where
         let number = self.source.count_refresh();
         self.store
             .for_each_key(|key, guard| self.refresh_as_of(key, number, guard));
+        self.room.wake_all_first();
     }
 }
 

@@ -45,6 +45,7 @@ use std::sync::OnceLock;
 /// assert_eq!(per_client.peek(&7).remaining(), 5, "and the first kept nothing");
 /// # Ok::<(), tollgate::LimitError>(())
 /// ```
+#[must_use = "a decision that nobody reads limits nothing"]
 pub fn try_acquire_all(gates: &[&dyn Gate]) -> Decision {
     try_acquire_all_each(gates, &mut [])
 }
@@ -53,6 +54,7 @@ pub fn try_acquire_all(gates: &[&dyn Gate]) -> Decision {
 ///
 /// Where the whole is allowed these are what [`refund_all`] takes. Where it is denied, a gate that
 /// would have given its part says so.
+#[must_use = "a decision that nobody reads limits nothing"]
 pub fn try_acquire_all_each(gates: &[&dyn Gate], each: &mut [Decision]) -> Decision {
     with_slots(gates.len(), |parts| {
         if may_never_fit(gates) {
@@ -123,11 +125,13 @@ fn take_all(gates: &[&dyn Gate], parts: &mut [Decision]) -> Result<(), (usize, D
 }
 
 /// Answers what [`try_acquire_all`] would, and changes nothing.
+#[must_use = "a decision that nobody reads limits nothing"]
 pub fn peek_all(gates: &[&dyn Gate]) -> Decision {
     peek_all_each(gates, &mut [])
 }
 
 /// As [`peek_all`], and fills `each` with every gate's own answer.
+#[must_use = "a decision that nobody reads limits nothing"]
 pub fn peek_all_each(gates: &[&dyn Gate], each: &mut [Decision]) -> Decision {
     with_slots(gates.len(), |seen| {
         look_at_all(gates, seen);

@@ -72,6 +72,7 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
     }
 
     /// Asks whether a request may go ahead now, and spends one permit if it may.
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire(&self) -> Decision {
         self.try_acquire_n(1)
@@ -79,6 +80,7 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
 
     /// Asks for `cost` permits at once: all, or none. See
     /// [`RateLimiter::try_acquire_n`](crate::RateLimiter::try_acquire_n).
+    #[must_use = "a decision that nobody reads limits nothing"]
     #[inline(always)]
     pub fn try_acquire_n(&self, cost: u64) -> Decision {
         // As in `RateLimiter`: what nearly every request comes to, by itself.
@@ -99,6 +101,7 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
 
     /// As [`try_acquire_n`](Self::try_acquire_n), and fills `each` with every limit's own answer.
     /// See [`RateLimiter::try_acquire_each`](crate::RateLimiter::try_acquire_each).
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn try_acquire_each(&self, cost: u64, each: &mut [Decision]) -> (Decision, usize) {
         let rule = self.plan.rule();
         if cost == 0 || cost > A::capacity(rule) {
@@ -133,11 +136,13 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
     }
 
     /// Answers what [`try_acquire`](Self::try_acquire) would, and changes nothing.
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn peek(&self) -> Decision {
         self.peek_n(1)
     }
 
     /// Answers what [`try_acquire_n`](Self::try_acquire_n) would, and changes nothing.
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn peek_n(&self, cost: u64) -> Decision {
         self.answer(|at| A::peek(self.plan.rule(), &self.state, at, cost))
             .unspent()
@@ -145,6 +150,7 @@ impl<A: Algorithm, T: Ticker> UnkeyedLimiter<A, T> {
 
     /// Answers what [`try_acquire_each`](Self::try_acquire_each) would, and changes nothing but
     /// `each`.
+    #[must_use = "a decision that nobody reads limits nothing"]
     pub fn peek_each(&self, cost: u64, each: &mut [Decision]) -> (Decision, usize) {
         let (decision, limits) =
             self.answer(|at| A::peek_each(self.plan.rule(), &self.state, at, cost, each));

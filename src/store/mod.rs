@@ -91,6 +91,14 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
             .get_key(&ByKey(key), |entry| entry.key.clone(), guard)
     }
 
+    /// The key's hash, as a place remembers it: what those are shown that retire states.
+    pub(crate) fn hash_at_place<Q>(&self, key: &Q) -> u64
+    where
+        Q: Hash + ?Sized,
+    {
+        self.hasher.hash_one(ByKey(key)) | places::TAKEN
+    }
+
     /// The key's state: `state`, unless another thread was first. `state` comes back if there is no
     /// place for another key, and none could be made by retiring one of those that were looked at: of
     /// none, without `retire`.
@@ -98,7 +106,7 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
         &self,
         key: K,
         state: V,
-        retire: Option<impl FnMut(&V) -> bool>,
+        retire: Option<impl FnMut(u64, &V) -> bool>,
         guard: &'g Guard<'_>,
     ) -> Result<Ref<'g, V>, V> {
         let hash = self.hasher.hash_one(ByKey(&key));
@@ -131,13 +139,15 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
     /// without it none is looked at.
     pub(crate) fn may_begin(
         &self,
-        idle: Option<impl FnMut(&V) -> bool>,
+        idle: Option<impl FnMut(u64, &V) -> bool>,
         guard: &Guard<'_>,
     ) -> bool {
         self.places.may_take(idle.map(|mut idle| {
             move |place| {
-                self.at_place(place, guard)
-                    .is_some_and(|(_, state)| value(&state).is_retired() || idle(value(&state)))
+                self.at_place(place, guard).is_some_and(|(at, state)| {
+                    let state = value(&state);
+                    state.is_retired() || idle(at.hash, state)
+                })
             }
         }))
     }
@@ -163,21 +173,21 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
     }
 
     /// Removes each state that `retire` retires, and returns how many those were.
-    pub(crate) fn sweep(&self, retire: impl FnMut(&V) -> bool) -> usize {
+    pub(crate) fn sweep(&self, retire: impl FnMut(u64, &V) -> bool) -> usize {
         let used = self.places.used();
         // Below 2^32.
         self.visit(0..used as u32, retire)
     }
 
     /// As [`sweep`](Self::sweep), of so many places from where the last step stopped.
-    pub(crate) fn sweep_some(&self, places: usize, retire: impl FnMut(&V) -> bool) -> usize {
+    pub(crate) fn sweep_some(&self, places: usize, retire: impl FnMut(u64, &V) -> bool) -> usize {
         self.visit(self.places.next(places), retire)
     }
 
     fn visit(
         &self,
         places: impl Iterator<Item = u32>,
-        mut retire: impl FnMut(&V) -> bool,
+        mut retire: impl FnMut(u64, &V) -> bool,
     ) -> usize {
         let mut places = places.peekable();
         let mut evicted = 0;
@@ -222,10 +232,10 @@ impl<K: Hash + Eq, V: Retire, S: BuildHasher> Store<K, V, S> {
         &self,
         at: ByPlace,
         state: Ref<'_, V>,
-        retire: &mut impl FnMut(&V) -> bool,
+        retire: &mut impl FnMut(u64, &V) -> bool,
         guard: &Guard<'_>,
     ) -> Evicted {
-        let retired = retire(value(&state));
+        let retired = retire(at.hash, value(&state));
         let removed = (retired || value(&state).is_retired()) && {
             let condition =
                 |entry: &Keyed<K>, state: &V| entry.place == at.place && state.is_retired();
