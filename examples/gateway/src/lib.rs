@@ -1,0 +1,25 @@
+//! A reverse proxy in front of whatever speaks HTTP, with tollgate's layer between.
+//!
+//! ```sh
+//! cargo run --release --example gateway -- --limit '5/s burst 10' --headers draft
+//! curl -i localhost:8080/hello          # 200, and ratelimit: "default";r=9;t=1
+//! curl -i localhost:9090/metrics        # what was allowed and denied, and how long it took
+//! ```
+//!
+//! and a page that lives at <http://localhost:9090/>. Without `--upstream` it answers by itself.
+
+mod admin;
+mod body;
+mod limits;
+mod metrics;
+mod proxy;
+mod refusals;
+mod serve;
+mod top;
+mod upstream;
+
+pub use limits::{KeyBy, Route, Settings, TrustFlags};
+pub use serve::{Gateway, start};
+
+/// Whatever goes wrong, for people.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
