@@ -7,6 +7,8 @@ mod choices;
 mod inner;
 #[path = "http_layer/marks.rs"]
 mod marks;
+#[path = "http_layer/post_paid.rs"]
+mod post_paid;
 
 use http::{Request, Response, StatusCode};
 use inner::{Inner, ask, request};

@@ -3,6 +3,7 @@
 use super::denied::DeniedBody;
 use super::headers::Headers;
 use super::hooks::{EveryRequest, OnePermit, Skip};
+use super::post_paid::{Maker, PostPaid};
 use super::rule::{Limiter, Rule};
 use super::service::RateLimit;
 use std::fmt;
@@ -61,6 +62,8 @@ pub(super) struct Config<L: Limiter, E, C, R, O, F> {
     pub(super) refusal: F,
     pub(super) headers: Headers,
     pub(super) shadow: bool,
+    /// Makes what a request's client is charged with afterwards, where that is wanted.
+    pub(super) post_paid: Option<Maker<L>>,
 }
 
 /// What becomes of a request for which no key can be had: it carries no API key, say.
@@ -132,11 +135,17 @@ impl<L: Limiter, E> RateLimitLayer<L, E> {
             refusal: DeniedBody::default(),
             headers: Headers::default(),
             shadow: false,
+            post_paid: None,
         }
     }
 }
 
 impl<L: Limiter, E, C, R, O, F> RateLimitLayer<L, E, C, R, O, F> {
+    #[cfg(feature = "tokio")]
+    pub(super) fn into_config(self) -> Arc<Config<L, E, C, R, O, F>> {
+        self.config
+    }
+
     /// The rules, for what is to be asked of their limiters.
     pub fn rules(&self) -> &[Rule<L>] {
         &self.config.rules
@@ -187,6 +196,7 @@ pub struct LayerBuilder<L: Limiter, E, C = OnePermit, R = EveryRequest, O = (), 
     refusal: F,
     headers: Headers,
     shadow: bool,
+    post_paid: Option<Maker<L>>,
 }
 
 /// The builder with one field of another type in the place of `$field`.
@@ -227,7 +237,7 @@ impl<L: Limiter, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
     pub fn choose<R2>(self, choose: R2) -> LayerBuilder<L, E, C, R2, O, F> {
-        with!(self, choose: choose, rules, extractor, no_key, cost, observe, refusal, headers, shadow)
+        with!(self, choose: choose, rules, extractor, no_key, cost, observe, refusal, headers, shadow, post_paid)
     }
 
     /// Lets through, uncounted, the requests for which `skip` is true: health checks, say.
@@ -246,13 +256,14 @@ impl<L: Limiter, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
             refusal: self.refusal,
             headers: self.headers,
             shadow: self.shadow,
+            post_paid: self.post_paid,
         }
     }
 
     /// How many permits each request costs: a closure from `&Request<B>` to `u64`. Without it each
     /// costs one.
     pub fn cost<C2>(self, cost: C2) -> LayerBuilder<L, E, C2, R, O, F> {
-        with!(self, cost: cost, rules, extractor, no_key, choose, observe, refusal, headers, shadow)
+        with!(self, cost: cost, rules, extractor, no_key, choose, observe, refusal, headers, shadow, post_paid)
     }
 
     /// Is told how each request fared that comes under a rule: a closure from `&Outcome`, or an
@@ -278,13 +289,13 @@ impl<L: Limiter, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
     pub fn observe<O2>(self, observe: O2) -> LayerBuilder<L, E, C, R, O2, F> {
-        with!(self, observe: observe, rules, extractor, no_key, cost, choose, refusal, headers, shadow)
+        with!(self, observe: observe, rules, extractor, no_key, cost, choose, refusal, headers, shadow, post_paid)
     }
 
     /// What refused requests are answered: a [`DeniedBody`], [`Grpc`](super::Grpc), or a closure from
     /// `&Refused` to a response. Without it they are answered 429 in plain text.
     pub fn refusal<F2>(self, refusal: F2) -> LayerBuilder<L, E, C, R, O, F2> {
-        with!(self, refusal: refusal, rules, extractor, no_key, cost, choose, observe, headers, shadow)
+        with!(self, refusal: refusal, rules, extractor, no_key, cost, choose, observe, headers, shadow, post_paid)
     }
 
     /// Which headers tell clients how they stand, in allowed answers and in denied ones. Without it
@@ -310,6 +321,17 @@ impl<L: Limiter, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
         self
     }
 
+    /// Puts a [`PostPaid`] into the extensions of each request that is let through, for what it turns
+    /// out to cost. It takes an allocation a request.
+    pub fn post_paid(mut self) -> Self
+    where
+        L: Send + Sync + 'static,
+        L::Key: Clone + Send + Sync + 'static,
+    {
+        self.post_paid = Some(PostPaid::of::<L>);
+        self
+    }
+
     /// The layer.
     pub fn build(self) -> RateLimitLayer<L, E, C, R, O, F> {
         RateLimitLayer {
@@ -323,6 +345,7 @@ impl<L: Limiter, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
                 refusal: self.refusal,
                 headers: self.headers,
                 shadow: self.shadow,
+                post_paid: self.post_paid,
             }),
         }
     }

@@ -17,7 +17,9 @@
 //! | how answers tell of the limits | [`Headers`] | `Retry-After` alone |
 //! | what the refused are answered | a [`Refusal`]: [`DeniedBody`], [`Grpc`], a closure | 429, a line of text |
 //! | who is told of it | an [`Observe`] | nobody |
-//! | whether it counts at all | [`LayerBuilder::shadow`] | it does |
+//! | whether it refuses anybody | [`LayerBuilder::shadow`] | it does |
+//! | what is charged afterwards | [`LayerBuilder::post_paid`] | nothing |
+//! | whether requests wait for their turn | `RateLimitLayer::queue`, feature `tokio` | they are refused |
 //!
 //! Several limits on one key are one rule, of a limiter with [`AllOf`](crate::AllOf): all of them are
 //! asked at once, and each is told of. Limits on different keys (each client, and all together) are
@@ -44,12 +46,16 @@ mod future;
 mod header_key;
 mod headers;
 mod hooks;
+mod judge;
 mod layer;
 mod node;
 mod note;
 mod path_template;
 mod policy;
+mod post_paid;
 mod problem;
+#[cfg(feature = "tokio")]
+mod queue;
 mod refusal;
 mod rule;
 mod service;
@@ -68,6 +74,10 @@ pub use ipnet::IpNet;
 pub use layer::{LayerBuilder, NoKey, RateLimitLayer};
 pub use path_template::{PathKey, PathTemplate, PathTemplateError};
 pub use policy::{Answer, PolicyName, PolicyNameError};
+pub use post_paid::PostPaid;
+#[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+pub use queue::{Queue, QueueFuture, QueueLayer};
 pub use refusal::{Grpc, Refusal, Refused};
 pub use rule::{Limiter, Rule, RuleError};
 pub use service::RateLimit;

@@ -38,13 +38,52 @@ impl Told {
             // What is left and when there is more is the same a moment later, but for what others
             // have spent.
             many.resize(limits, BLANK);
-            limiter.peek_each(key, cost, &mut many);
+            let _ = limiter.peek_each(key, cost, &mut many);
         }
         Self {
             decision,
             each,
             many,
             limits,
+        }
+    }
+
+    /// What is told to a request that has waited and had its turn with this decision.
+    #[cfg(feature = "tokio")]
+    pub(super) fn turned<L: Limiter>(
+        mut self,
+        limiter: &L,
+        key: &L::Key,
+        decision: Decision,
+    ) -> Self {
+        self.look(limiter, key, decision.cost());
+        if self.limits == 1 {
+            self.each[0] = decision;
+        }
+        self.decision = decision;
+        self
+    }
+
+    /// What is told to a request that has waited in vain: how things stand now, or, if they would
+    /// allow it this very moment, how they stood when it came.
+    #[cfg(feature = "tokio")]
+    pub(super) fn still<L: Limiter>(mut self, limiter: &L, key: &L::Key, cost: u64) -> Self {
+        let came = self.decision;
+        let now = self.look(limiter, key, cost);
+        self.decision = if now.is_denied() { now } else { came };
+        if self.limits == 1 {
+            self.each[0] = self.decision;
+        }
+        self
+    }
+
+    /// Each limit's own standing, and what the whole would be told now.
+    #[cfg(feature = "tokio")]
+    fn look<L: Limiter>(&mut self, limiter: &L, key: &L::Key, cost: u64) -> Decision {
+        if self.limits > INLINE {
+            limiter.peek_each(key, cost, &mut self.many)
+        } else {
+            limiter.peek_each(key, cost, &mut self.each)
         }
     }
 

@@ -26,7 +26,8 @@ pub(super) mod sealed {
 
         fn ask(&self, key: &Self::Key, cost: u64) -> Decision;
         fn ask_each(&self, key: &Self::Key, cost: u64, each: &mut [Decision]) -> (Decision, usize);
-        fn peek_each(&self, key: &Self::Key, cost: u64, each: &mut [Decision]);
+        fn peek_each(&self, key: &Self::Key, cost: u64, each: &mut [Decision]) -> Decision;
+        fn charge(&self, key: &Self::Key, cost: u64) -> Decision;
         fn hold(&self, key: &Self::Key) -> Self::Held;
         fn limits<'a>(&'a self, held: &'a Self::Held) -> &'a [Limit];
         /// The limits, if they are the same for every key.
@@ -55,8 +56,12 @@ where
         self.try_acquire_each(key, cost, each)
     }
 
-    fn peek_each(&self, key: &K, cost: u64, each: &mut [Decision]) {
-        let _ = RateLimiter::peek_each(self, key, cost, each);
+    fn peek_each(&self, key: &K, cost: u64, each: &mut [Decision]) -> Decision {
+        RateLimiter::peek_each(self, key, cost, each).0
+    }
+
+    fn charge(&self, key: &K, cost: u64) -> Decision {
+        RateLimiter::charge(self, key, cost)
     }
 
     fn hold(&self, key: &K) -> Option<Plan<A>> {
@@ -90,8 +95,12 @@ impl<A: Algorithm, T: Ticker> sealed::Limiter for UnkeyedLimiter<A, T> {
         self.try_acquire_each(cost, each)
     }
 
-    fn peek_each(&self, (): &(), cost: u64, each: &mut [Decision]) {
-        let _ = UnkeyedLimiter::peek_each(self, cost, each);
+    fn peek_each(&self, (): &(), cost: u64, each: &mut [Decision]) -> Decision {
+        UnkeyedLimiter::peek_each(self, cost, each).0
+    }
+
+    fn charge(&self, (): &(), cost: u64) -> Decision {
+        UnkeyedLimiter::charge(self, cost)
     }
 
     fn hold(&self, (): &()) {}

@@ -3,13 +3,11 @@
 use super::denied::DeniedBody;
 use super::extract::KeyExtractor;
 use super::future::ResponseFuture;
-use super::headers::Headers;
-use super::hooks::{Choose, Cost, EveryRequest, Observe, OnePermit, Outcome};
-use super::layer::{Config, NoKey};
-use super::note::{Marks, Note, Told};
-use super::refusal::{Refusal, Refused};
+use super::hooks::{Choose, Cost, EveryRequest, Observe, OnePermit};
+use super::judge::Judged;
+use super::layer::Config;
+use super::refusal::Refusal;
 use super::rule::Limiter;
-use crate::decision::Decision;
 use http::{Request, Response};
 use std::fmt;
 use std::sync::Arc;
@@ -85,84 +83,10 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        match self.config.judge(&request) {
+    fn call(&mut self, mut request: Request<ReqBody>) -> Self::Future {
+        match self.config.judge(&mut request) {
             Judged::Admitted(marks) => ResponseFuture::inner(self.inner.call(request), marks),
             Judged::Refused(response) => ResponseFuture::refused(response),
         }
-    }
-}
-
-/// What becomes of a request.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is taken apart at once, and the future holds what is large in it"
-)]
-enum Judged<L: Limiter, B> {
-    Admitted(Marks<L>),
-    Refused(Response<B>),
-}
-
-impl<L: Limiter, E, C, R, O, F> Config<L, E, C, R, O, F> {
-    fn judge<ReqBody, ResBody>(&self, request: &Request<ReqBody>) -> Judged<L, ResBody>
-    where
-        E: KeyExtractor<ReqBody, Key = L::Key>,
-        C: Cost<ReqBody>,
-        R: Choose<ReqBody>,
-        O: Observe<L::Key>,
-        F: Refusal<ResBody>,
-    {
-        let Some(rule) = self.choose.choose(request) else {
-            return Judged::Admitted(Marks::none());
-        };
-        let rule = rule.min(self.rules.len() - 1);
-        let mark = self.observe.begin();
-        let extracted = self.extractor.extract(request);
-        let key = match (&extracted, &self.no_key) {
-            (Some(key), _) | (None, NoKey::Common(key)) => key,
-            (None, no_key) => {
-                let refused = matches!(no_key, NoKey::Deny);
-                self.end(mark, rule, None, None, refused);
-                if refused && !self.shadow {
-                    return Judged::Refused(self.refusal.refuse(&Refused::without_key()));
-                }
-                return Judged::Admitted(Marks {
-                    note: None,
-                    refused,
-                });
-            }
-        };
-        let told = Told::ask(&**self.rules[rule].limiter(), key, self.cost.cost(request));
-        let refused = told.decision.is_denied();
-        self.end(mark, rule, Some(key), Some(&told.decision), refused);
-        if refused && !self.shadow {
-            let note = Note::new(&self.rules, rule, key, told);
-            return Judged::Refused(note.refuse(&self.refusal, self.headers));
-        }
-        let note = match self.headers {
-            Headers::None => None,
-            headers => Some((Note::new(&self.rules, rule, key, told), headers)),
-        };
-        Judged::Admitted(Marks { note, refused })
-    }
-
-    fn end(
-        &self,
-        mark: O::Mark,
-        rule: usize,
-        key: Option<&L::Key>,
-        decision: Option<&Decision>,
-        refused: bool,
-    ) where
-        O: Observe<L::Key>,
-    {
-        let outcome = Outcome {
-            rule,
-            key,
-            decision,
-            refused,
-            admitted: !refused || self.shadow,
-        };
-        self.observe.end(mark, &outcome);
     }
 }

@@ -1,4 +1,7 @@
+#![allow(dead_code, reason = "each test uses a part of it")]
 //! A service to be wrapped, which counts its calls; and how to ask one.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use http::{Request, Response};
 use std::fmt;
