@@ -1,4 +1,3 @@
-#![allow(dead_code, reason = "each test uses a part of it")]
 //! A service to be wrapped, which counts its calls; and how to ask one.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
