@@ -128,6 +128,18 @@ fn integers_have_at_most_fifteen_digits() {
 }
 
 #[test]
+fn numbers_of_every_width_are_written_whole() {
+    for digits in 0..=15_u32 {
+        for number in [10_u64.pow(digits), 10_u64.pow(digits) - 1] {
+            let told = number.min(999_999_999_999_999);
+            let decision = allowed(standing(number, 0, 0));
+            let text = written(Headers::Draft, decision, &[("a", minute(), decision)]);
+            assert!(text.ends_with(&format!("\"a\";r={told}")), "{text}");
+        }
+    }
+}
+
+#[test]
 fn names_are_escaped() {
     let decision = allowed(standing(1, 0, 0));
     let text = written(
@@ -183,6 +195,65 @@ fn what_is_there_already_is_replaced_in_one_dialect_and_added_to_in_the_other() 
     assert_eq!(headers["x-ratelimit-limit"], "100");
     let all: Vec<_> = headers.get_all("ratelimit").iter().collect();
     assert_eq!(all, ["\"theirs\";r=1", "\"ours\";r=1"]);
+}
+
+/// The name of a header costs nothing, nor does the text on its way into the value.
+#[test]
+fn a_header_costs_one_allocation() {
+    let decision = denied(SECOND, standing(123, SECOND, u64::MAX));
+    for (length, limits) in [(1, 1), (5, 1), (5, 4), (60, 1), (60, 9)] {
+        let name = PolicyName::new("\"".repeat(length)).expect("a name");
+        let answer = Answer {
+            name: &name,
+            limit: minute(),
+            decision,
+        };
+        let each = vec![answer; limits];
+        for (dialect, count) in [(Headers::None, 0), (Headers::Draft, 2)] {
+            let mut headers = HeaderMap::with_capacity(8);
+            let counted = allocation_counter::measure(|| {
+                dialect.write(&decision, &each, &mut headers);
+            });
+            assert_eq!(counted.count_total, count, "{limits} named {name}");
+        }
+    }
+}
+
+#[test]
+fn a_map_without_room_for_another_header_is_left_as_it_is() {
+    let name = PolicyName::default();
+    let decision = allowed(standing(1, 0, 0));
+    let each = [Answer {
+        name: &name,
+        limit: minute(),
+        decision,
+    }];
+    let mut full = HeaderMap::new();
+    let numbered = |number: u32| format!("x-{number}").parse::<http::HeaderName>();
+    let mut names = (0..).map(|number| numbered(number).expect("a name"));
+    while full
+        .try_insert(names.next().expect("another"), 1.into())
+        .is_ok()
+    {}
+    let before = full.len();
+    for dialect in [Headers::XRateLimit, Headers::Draft] {
+        dialect.write(&decision, &each, &mut full);
+        assert_eq!(full.len(), before);
+    }
+}
+
+/// A limit that is none of those whose answers are known: of the others the first is told of.
+#[test]
+fn an_answer_that_is_not_there_is_told_by_the_first() {
+    let own = denied(SECOND, standing(3, 9 * SECOND, 9 * SECOND));
+    let retry_after_one = Verdict::Denied {
+        retry_after: Duration::from_secs(1),
+    };
+    let whole = Decision::new(retry_after_one, 5, 1, 0, own.standing());
+    assert_eq!(
+        written(Headers::XRateLimit, whole, &[("a", minute(), own)]),
+        "x-ratelimit-limit: 100\nx-ratelimit-remaining: 3\nx-ratelimit-reset: 9"
+    );
 }
 
 #[test]
@@ -289,6 +360,10 @@ fn a_name_is_printable_and_not_empty() {
         error("a\r\nset-cookie: b"),
         "the policy name \"a\\r\\nset-cookie: b\" has '\\r' at byte 1, which is not printable ASCII"
     );
+    assert!(
+        PolicyName::new("a\u{7f}").is_err(),
+        "delete is not printable"
+    );
     for name in [" ", "~", "a b", "\"", "\\"] {
         assert_eq!(PolicyName::new(name).expect("printable").as_str(), name);
     }
@@ -342,6 +417,9 @@ proptest! {
         )
         .expect("json");
         prop_assert_eq!(&whole["violated-policies"][0], name.as_str());
+        let lines = lines(&headers);
+        let response = denied_response(Headers::Draft, DeniedBody::Text, &decision, &each);
+        prop_assert!(crate::lines(response.headers()).contains(&lines));
     }
 
     /// What a client is told is enough: it waits as long, and is let through.

@@ -1,10 +1,9 @@
 //! Headers that tell a client how it stands.
 
 use super::policy::Answer;
+use super::structured::{self, Item};
 use crate::decision::Decision;
-use crate::limit::Limit;
-use http::header::{HeaderMap, HeaderName, HeaderValue};
-use std::fmt::Write;
+use http::header::{HeaderMap, HeaderName};
 use std::time::Duration;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -12,9 +11,6 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STANDING: HeaderName = HeaderName::from_static("ratelimit");
-
-/// Structured fields (RFC 9651) have integers of 15 digits at most.
-const LARGEST: u64 = 999_999_999_999_999;
 
 /// Which headers tell a client how it stands. Whichever it is, `Retry-After` is told to who is denied.
 ///
@@ -60,25 +56,32 @@ impl Headers {
     /// Writes how a client stands into the headers of its answer: `decision` is that of the whole,
     /// and `each` what each limit said.
     ///
-    /// Of `Retry-After`, see [`retry_after`].
+    /// Of `Retry-After`, see [`retry_after`]. Headers for which the map has no room, as one of some
+    /// twenty thousand has not, are left out.
     pub fn write(self, decision: &Decision, each: &[Answer<'_>], headers: &mut HeaderMap) {
         match self {
             Self::None => {}
             Self::XRateLimit => {
                 if let Some(decided) = decided(decision, each) {
                     let standing = &decided.decision;
-                    headers.insert(LIMIT, decided.limit.burst().into());
-                    headers.insert(REMAINING, standing.remaining().into());
-                    headers.insert(RESET, whole_seconds(standing.reset_after()).into());
+                    for (name, value) in [
+                        (LIMIT, decided.limit.burst()),
+                        (REMAINING, standing.remaining()),
+                        (RESET, whole_seconds(standing.reset_after())),
+                    ] {
+                        let _ = headers.try_insert(name, value.into());
+                    }
                 }
             }
-            Self::Draft if each.is_empty() => {}
             Self::Draft => {
-                headers.append(
-                    POLICY,
-                    list(each, |text, answer| policy(text, &answer.limit)),
-                );
-                headers.append(STANDING, list(each, standing));
+                for (name, value) in [
+                    (POLICY, structured::list(each.iter().map(policy))),
+                    (STANDING, structured::list(each.iter().map(standing))),
+                ] {
+                    if let Some(value) = value {
+                        let _ = headers.try_append(name, value);
+                    }
+                }
             }
         }
     }
@@ -123,36 +126,20 @@ pub(super) fn whole_seconds(wait: Duration) -> u64 {
         .saturating_add(u64::from(wait.subsec_nanos() > 0))
 }
 
-/// A list of items, each a name with parameters.
-fn list(each: &[Answer<'_>], parameters: impl Fn(&mut String, &Answer<'_>)) -> HeaderValue {
-    let mut text = String::with_capacity(each.len() * 32);
-    for answer in each {
-        if !text.is_empty() {
-            text.push_str(", ");
-        }
-        text.push_str(answer.name.quoted());
-        parameters(&mut text, answer);
-    }
-    HeaderValue::try_from(text).expect("names are printable, and so is the rest")
-}
-
-fn policy(text: &mut String, limit: &Limit) {
-    parameter(text, 'q', limit.permits());
-    let period = limit.period();
-    if period.subsec_nanos() == 0 {
-        parameter(text, 'w', period.as_secs());
+fn policy<'a>(answer: &Answer<'a>) -> Item<'a> {
+    let period = answer.limit.period();
+    let window = (period.subsec_nanos() == 0).then_some(period.as_secs());
+    Item {
+        name: answer.name,
+        parameters: [(b'q', Some(answer.limit.permits())), (b'w', window)],
     }
 }
 
-fn standing(text: &mut String, answer: &Answer<'_>) {
-    parameter(text, 'r', answer.decision.remaining());
+fn standing<'a>(answer: &Answer<'a>) -> Item<'a> {
     let more = answer.decision.next_permit_after();
-    if more > Duration::ZERO {
-        parameter(text, 't', whole_seconds(more));
+    let seconds = (more > Duration::ZERO).then(|| whole_seconds(more));
+    Item {
+        name: answer.name,
+        parameters: [(b'r', Some(answer.decision.remaining())), (b't', seconds)],
     }
-}
-
-fn parameter(text: &mut String, name: char, value: u64) {
-    // To write into a string cannot fail.
-    let _ = write!(text, ";{name}={}", value.min(LARGEST));
 }

@@ -59,6 +59,7 @@ mod queue;
 mod refusal;
 mod rule;
 mod service;
+mod structured;
 mod trust;
 
 pub use client_addr::ClientAddr;
