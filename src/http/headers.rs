@@ -3,7 +3,7 @@
 use super::policy::Answer;
 use super::structured::{self, Item};
 use crate::decision::Decision;
-use http::header::{HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use std::time::Duration;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -59,6 +59,17 @@ impl Headers {
     /// Of `Retry-After`, see [`retry_after`]. Headers for which the map has no room, as one of some
     /// twenty thousand has not, are left out.
     pub fn write(self, decision: &Decision, each: &[Answer<'_>], headers: &mut HeaderMap) {
+        self.write_known(decision, each, None, headers);
+    }
+
+    /// As [`write`](Self::write), where what is to be said of the limits is known already.
+    pub(super) fn write_known(
+        self,
+        decision: &Decision,
+        each: &[Answer<'_>],
+        policies: Option<&HeaderValue>,
+        headers: &mut HeaderMap,
+    ) {
         match self {
             Self::None => {}
             Self::XRateLimit => {
@@ -74,8 +85,9 @@ impl Headers {
                 }
             }
             Self::Draft => {
+                let policies = policies.cloned();
                 for (name, value) in [
-                    (POLICY, structured::list(each.iter().map(policy))),
+                    (POLICY, policies.or_else(|| policy_list(each))),
                     (STANDING, structured::list(each.iter().map(standing))),
                 ] {
                     if let Some(value) = value {
@@ -124,6 +136,11 @@ fn decided<'a>(decision: &Decision, each: &'a [Answer<'a>]) -> Option<&'a Answer
 pub(super) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs()
         .saturating_add(u64::from(wait.subsec_nanos() > 0))
+}
+
+/// What `RateLimit-Policy` says of these limits.
+pub(super) fn policy_list(each: &[Answer<'_>]) -> Option<HeaderValue> {
+    structured::list(each.iter().map(policy))
 }
 
 fn policy<'a>(answer: &Answer<'a>) -> Item<'a> {

@@ -122,19 +122,25 @@ impl<L: Limiter> Note<L> {
                 each,
             };
             let mut response = refusal.refuse(&refused);
-            if let Some(seconds) = retry_after(decision, each) {
-                response
-                    .headers_mut()
-                    .entry(RETRY_AFTER)
-                    .or_insert_with(|| HeaderValue::from(seconds));
+            let own = response.headers_mut();
+            if let Some(seconds) = retry_after(decision, each)
+                && !own.contains_key(RETRY_AFTER)
+            {
+                let _ = own.try_insert(RETRY_AFTER, HeaderValue::from(seconds));
             }
-            headers.write(decision, each, response.headers_mut());
+            headers.write_known(decision, each, self.policies(), own);
             response
         })
     }
 
     fn write(&self, dialect: Headers, headers: &mut HeaderMap) {
-        self.with_answers(|decision, each| dialect.write(decision, each, headers));
+        self.with_answers(|decision, each| {
+            dialect.write_known(decision, each, self.policies(), headers);
+        });
+    }
+
+    fn policies(&self) -> Option<&HeaderValue> {
+        self.rules[self.rule].policies()
     }
 
     fn with_answers<R>(&self, tell: impl FnOnce(&Decision, &[Answer<'_>]) -> R) -> R {
@@ -185,7 +191,8 @@ impl<L: Limiter> Marks<L> {
 
     pub(super) fn write(&self, headers: &mut HeaderMap) {
         if self.refused {
-            headers.insert(SHADOW, HeaderValue::from_static("denied"));
+            // Without it, if the answer has no room for another header.
+            let _ = headers.try_insert(SHADOW, HeaderValue::from_static("denied"));
         }
         if let Some((note, dialect)) = &self.note {
             note.write(*dialect, headers);

@@ -1,11 +1,13 @@
 //! What a layer holds requests to: a limiter, and names for its limits.
 
-use super::policy::{PolicyName, PolicyNameError};
+use super::headers::policy_list;
+use super::policy::{Answer, PolicyName, PolicyNameError};
 use crate::algorithm::{Algorithm, Plan};
-use crate::decision::Decision;
+use crate::decision::{BLANK, Decision};
 use crate::limit::Limit;
 use crate::limiter::{LimitSource, RateLimiter, UnkeyedLimiter};
 use crate::ticker::Ticker;
+use http::HeaderValue;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -136,6 +138,8 @@ pub struct Rule<L> {
     limiter: Arc<L>,
     /// One for each limit that there may be, the given ones first.
     names: Arc<[PolicyName]>,
+    /// What `RateLimit-Policy` says, if the limits are the same for every key.
+    policies: Option<HeaderValue>,
 }
 
 impl<L: Limiter> Rule<L> {
@@ -191,17 +195,34 @@ impl<L: Limiter> Rule<L> {
     }
 
     fn named(limiter: Arc<L>, mut names: Vec<PolicyName>) -> Self {
-        let limits = limiter.limits_for_all().map_or(MOST, <[Limit]>::len);
-        names.extend((names.len()..limits).map(PolicyName::numbered));
+        let limits = limiter.limits_for_all();
+        let most = limits.map_or(MOST, <[Limit]>::len);
+        names.extend((names.len()..most).map(PolicyName::numbered));
+        let policies = limits.and_then(|limits| {
+            let named = names.iter().zip(limits);
+            let each: Vec<_> = named
+                .map(|(name, limit)| Answer {
+                    name,
+                    limit: *limit,
+                    decision: BLANK,
+                })
+                .collect();
+            policy_list(&each)
+        });
         Self {
             limiter,
             names: names.into(),
+            policies,
         }
     }
 
     /// The limiter, for everything else.
     pub fn limiter(&self) -> &Arc<L> {
         &self.limiter
+    }
+
+    pub(super) fn policies(&self) -> Option<&HeaderValue> {
+        self.policies.as_ref()
     }
 
     pub(super) fn policy_names(&self) -> &[PolicyName] {
@@ -217,6 +238,7 @@ impl<L> Clone for Rule<L> {
         Self {
             limiter: self.limiter.clone(),
             names: self.names.clone(),
+            policies: self.policies.clone(),
         }
     }
 }
