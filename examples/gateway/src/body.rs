@@ -11,6 +11,7 @@ use pin_project_lite::pin_project;
 
 use crate::Error;
 use crate::metrics::InFlight;
+use crate::patient::Patient;
 
 pin_project! {
     /// The body of an answer, whose request counts as in flight until it is sent or dropped.
@@ -25,8 +26,10 @@ pin_project! {
     #[project = KindProjection]
     enum Kind {
         Text { #[pin] text: Full<Bytes> },
-        /// Passed on as it comes.
+        /// Passed on as it comes, from the upstream.
         Streamed { #[pin] body: Incoming },
+        /// The request's own, given back.
+        Echoed { #[pin] body: Patient },
         /// So many bytes more.
         Filler { left: u64 },
     }
@@ -38,6 +41,10 @@ static FILLER: [u8; 64 * 1024] = [b'.'; 64 * 1024];
 impl Answer {
     pub(crate) fn streamed(body: Incoming) -> Self {
         Kind::Streamed { body }.into()
+    }
+
+    pub(crate) fn echoed(body: Patient) -> Self {
+        Kind::Echoed { body }.into()
     }
 
     pub(crate) fn filler(bytes: u64) -> Self {
@@ -76,6 +83,7 @@ impl Body for Answer {
         match self.project().kind.project() {
             KindProjection::Text { text } => text.poll_frame(cx).map_err(|never| match never {}),
             KindProjection::Streamed { body } => body.poll_frame(cx).map_err(Error::from),
+            KindProjection::Echoed { body } => body.poll_frame(cx),
             KindProjection::Filler { left: 0 } => Poll::Ready(None),
             KindProjection::Filler { left } => {
                 let now = (*left).min(FILLER.len() as u64);
@@ -90,6 +98,7 @@ impl Body for Answer {
         match &self.kind {
             Kind::Text { text } => text.is_end_stream(),
             Kind::Streamed { body } => body.is_end_stream(),
+            Kind::Echoed { body } => body.is_end_stream(),
             Kind::Filler { left } => *left == 0,
         }
     }
@@ -98,6 +107,7 @@ impl Body for Answer {
         match &self.kind {
             Kind::Text { text } => text.size_hint(),
             Kind::Streamed { body } => body.size_hint(),
+            Kind::Echoed { body } => body.size_hint(),
             Kind::Filler { left } => SizeHint::with_exact(*left),
         }
     }

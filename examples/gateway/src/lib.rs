@@ -12,9 +12,11 @@ mod admin;
 mod body;
 mod limits;
 mod metrics;
+mod patient;
 mod proxy;
 mod refusals;
 mod serve;
+mod sparse;
 mod top;
 mod upstream;
 

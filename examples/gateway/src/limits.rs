@@ -230,6 +230,13 @@ pub(crate) struct Limits {
 impl Limits {
     /// The limits, and the threads that forget idle keys of theirs.
     pub(crate) fn new(settings: &Settings) -> Result<(Self, Vec<Evictor>), Error> {
+        let trust = &settings.trust;
+        if let Some(header) = &trust.header
+            && trust.hops == 0
+            && trust.networks.is_empty()
+        {
+            return Err(format!("'{header}' is believed of nobody: say whom to trust").into());
+        }
         let keys = match &settings.key {
             KeyBy::Ip => Keys::Ip(ClientIp::new().trust(settings.trust.trust())),
             KeyBy::Header(name) => Keys::Header(HeaderKey::new(name.clone())),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue};
-use http::{Request, Response, StatusCode, Uri, Version};
+use http::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -15,19 +15,25 @@ use tracing::warn;
 
 use crate::Error;
 use crate::body::Answer;
+use crate::patient::Patient;
+use crate::sparse::Sparse;
 use crate::upstream;
 
 /// An upstream has so long to begin its answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// A client may pause so long in a body.
+const PAUSE: Duration = Duration::from_secs(30);
+
 /// Between two parties, and not for those behind them (RFC 9110, 7.6.1).
-const HOP_BY_HOP: [&str; 8] = [
+const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
     "proxy-connection",
     "te",
+    "trailer",
     "transfer-encoding",
     "upgrade",
 ];
@@ -42,8 +48,9 @@ pub(crate) enum Proxy {
 }
 
 pub(crate) struct Upstream {
-    client: Client<HttpConnector, Incoming>,
+    client: Client<HttpConnector, Patient>,
     address: Uri,
+    log: Sparse,
 }
 
 impl Proxy {
@@ -51,7 +58,11 @@ impl Proxy {
         let Some(upstream) = upstream else {
             return Ok(Self::BuiltIn);
         };
-        if upstream.scheme_str() != Some("http") || upstream.authority().is_none() {
+        let authority = upstream
+            .authority()
+            .map_or("", |authority| authority.as_str());
+        let is_bare = upstream.path() == "/" && upstream.query().is_none();
+        if upstream.scheme_str() != Some("http") || !is_bare || authority.contains('@') {
             return Err(format!(
                 "the upstream '{upstream}' is not one of http://HOST or http://HOST:PORT"
             )
@@ -67,31 +78,50 @@ impl Proxy {
         Ok(Self::To(Arc::new(Upstream {
             client,
             address: upstream.clone(),
+            log: Sparse::new(),
         })))
     }
 
     pub(crate) async fn answer(self, request: Request<Incoming>) -> Response<Answer> {
+        if let Some(refusal) = refuse(&request) {
+            return refusal;
+        }
+        let request = request.map(|body| Patient::new(body, PAUSE));
         let upstream = match self {
             Self::BuiltIn => return upstream::answer(request),
             Self::To(upstream) => upstream,
         };
-        let Upstream { client, address } = &*upstream;
+        let Upstream {
+            client,
+            address,
+            log,
+        } = &*upstream;
         let request = match onwards(request, address) {
             Ok(request) => request,
             Err(error) => return upstream::text(StatusCode::BAD_REQUEST, format!("{error}\n")),
         };
         match tokio::time::timeout(PATIENCE, client.request(request)).await {
             Ok(Ok(mut response)) => {
+                *response.version_mut() = Version::HTTP_11;
                 remove_hop_by_hop(response.headers_mut());
                 response.map(Answer::streamed)
             }
+            Ok(Err(error)) if is_the_clients(&error) => {
+                let text = "bad request: the body is broken, or pauses for too long\n";
+                upstream::text(StatusCode::BAD_REQUEST, text.to_owned())
+            }
             Ok(Err(error)) => {
-                warn!(upstream = %address, %error, "the upstream does not answer");
+                if let Some(left_out) = log.line() {
+                    warn!(upstream = %address, %error, left_out, "the upstream does not answer");
+                }
                 let text = "bad gateway: the upstream does not answer\n";
                 upstream::text(StatusCode::BAD_GATEWAY, text.to_owned())
             }
             Err(_) => {
-                warn!(upstream = %address, patience = ?PATIENCE, "the upstream takes too long");
+                if let Some(left_out) = log.line() {
+                    let patience = PATIENCE;
+                    warn!(upstream = %address, ?patience, left_out, "the upstream takes too long");
+                }
                 let text = "gateway timeout: the upstream takes too long\n";
                 upstream::text(StatusCode::GATEWAY_TIMEOUT, text.to_owned())
             }
@@ -99,8 +129,37 @@ impl Proxy {
     }
 }
 
+/// What no proxy may pass on (RFC 9112, 3.2), and what this one does not.
+fn refuse(request: &Request<Incoming>) -> Option<Response<Answer>> {
+    let hosts = request.headers().get_all(HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && request.version() == Version::HTTP_11) {
+        let text = format!("bad request: {hosts} host headers instead of one\n");
+        return Some(upstream::text(StatusCode::BAD_REQUEST, text));
+    }
+    if request.method() == Method::CONNECT {
+        let text = "no tunnels\n".to_owned();
+        return Some(upstream::text(StatusCode::METHOD_NOT_ALLOWED, text));
+    }
+    None
+}
+
+/// Whether it was the request's body that failed, and not the upstream.
+fn is_the_clients(error: &hyper_util::client::legacy::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if error
+            .downcast_ref::<hyper::Error>()
+            .is_some_and(hyper::Error::is_user)
+        {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
 /// The request as the upstream is to see it.
-fn onwards(mut request: Request<Incoming>, upstream: &Uri) -> Result<Request<Incoming>, Error> {
+fn onwards(mut request: Request<Patient>, upstream: &Uri) -> Result<Request<Patient>, Error> {
     let path = request.uri().path_and_query().cloned();
     let mut parts = upstream.clone().into_parts();
     parts.path_and_query = Some(path.unwrap_or_else(|| http::uri::PathAndQuery::from_static("/")));
@@ -175,7 +234,14 @@ mod tests {
 
     #[test]
     fn an_upstream_is_an_address_over_http() {
-        for wrong in ["https://localhost", "localhost:80", "/path"] {
+        for wrong in [
+            "https://localhost",
+            "localhost:80",
+            "/path",
+            "http://a/b",
+            "http://a?b",
+            "http://c@a",
+        ] {
             let error = Proxy::new(Some(&wrong.parse().unwrap()))
                 .err()
                 .expect("an error");

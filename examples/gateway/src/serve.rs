@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper::server::conn::http1::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
+use tokio_io_timeout::TimeoutStream;
 use tollgate::Evictor;
 use tollgate::http::{PeerAddr, RateLimitLayer};
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -28,8 +29,11 @@ use crate::{Error, admin};
 /// So many connections are open at a time; others wait to be accepted.
 const CONNECTIONS: usize = 10_000;
 
-/// A client has so long to send the head of a request.
-const HEAD: Duration = Duration::from_secs(10);
+/// A client has so long to send the head of a request, the first as well as the next.
+const HEAD: Duration = Duration::from_secs(30);
+
+/// A client that takes nothing of its answer for so long is given up.
+const STALL: Duration = Duration::from_secs(30);
 
 /// Requests that are running have so long to end when the gateway stops.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -156,19 +160,17 @@ where
         + 'static,
     S::Future: Send,
 {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD);
-    builder.http2().timer(TokioTimer::new());
-    let builder = Arc::new(builder);
+    let mut builder = Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
     loop {
-        let place = connections.clone().acquire_owned().await;
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let next = async {
+            let place = connections.clone().acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        let (place, accepted) = tokio::select! {
+            next = next => next,
             _ = stopped.wait_for(|stopped| *stopped) => break,
         };
         let (stream, peer) = match accepted {
@@ -181,15 +183,16 @@ where
             }
         };
         let _ = stream.set_nodelay(true);
+        let mut stream = Box::pin(TimeoutStream::new(stream));
+        stream.as_mut().set_write_timeout_pinned(Some(STALL));
         let service = service
             .clone()
             .map_request(move |mut request: Request<Incoming>| {
                 request.extensions_mut().insert(PeerAddr(peer));
                 request
             });
-        let connection = builder
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
-            .into_owned();
+        let connection =
+            builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             // A client that vanishes or talks nonsense is its own business.

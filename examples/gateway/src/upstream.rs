@@ -1,15 +1,15 @@
 //! What answers when there is no upstream: something to try limits with.
 
 use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
 
 use crate::body::Answer;
+use crate::patient::Patient;
 
 /// `/echo` gives the body back as it comes, `/bytes/N` so many bytes, anything else a line of text.
-pub(crate) fn answer(request: Request<Incoming>) -> Response<Answer> {
+pub(crate) fn answer(request: Request<Patient>) -> Response<Answer> {
     let path = request.uri().path();
     if path == "/echo" {
-        return Response::new(Answer::streamed(request.into_body()));
+        return Response::new(Answer::echoed(request.into_body()));
     }
     if let Some(bytes) = path.strip_prefix("/bytes/") {
         return match bytes.parse() {

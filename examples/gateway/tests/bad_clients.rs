@@ -17,6 +17,8 @@ async fn nonsense_is_a_bad_request_and_does_no_harm() {
         b"POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n",
         b"POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello",
         b"GET / HTTP/1.1\r\nx: \x00\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n",
     ] {
         let mut client = Connection::open(gateway.listen).await;
         client.write(nonsense).await;
@@ -53,6 +55,16 @@ async fn a_head_without_end_is_cut_off() {
         "{answer}"
     );
     assert_eq!(get(gateway.listen, "/").await.status, 200);
+}
+
+#[tokio::test]
+async fn there_are_no_tunnels() {
+    let gateway = limited("1000000/s").await;
+    let mut client = Connection::open(gateway.listen).await;
+    client
+        .write(b"CONNECT other:443 HTTP/1.1\r\nhost: other:443\r\n\r\n")
+        .await;
+    assert_eq!(client.reply().await.expect("a reply").status, 405);
 }
 
 /// Whatever is in the headers that are read for a client's address.

@@ -127,6 +127,48 @@ async fn clients_behind_a_trusted_proxy_are_told_apart_and_cannot_pretend() {
 }
 
 #[tokio::test]
+async fn settings_that_do_not_fit_together_say_so() {
+    let error = async |settings: Settings| {
+        tollgate_gateway::start(settings)
+            .await
+            .unwrap_err()
+            .to_string()
+    };
+    let header = TrustFlags {
+        header: Some("cf-connecting-ip".parse().unwrap()),
+        ..TrustFlags::default()
+    };
+    let believed = error(Settings {
+        trust: header,
+        ..one_an_hour()
+    })
+    .await;
+    assert_eq!(
+        believed,
+        "'cf-connecting-ip' is believed of nobody: say whom to trust"
+    );
+    let limits = vec!["1/s".parse().unwrap(), "10/h".parse().unwrap()];
+    let algorithm = tollgate::AnyAlgorithm::SlidingLog;
+    let several = error(Settings {
+        limits,
+        algorithm,
+        ..Settings::default()
+    })
+    .await;
+    assert_eq!(
+        several,
+        "2 limits are kept together by all-of only, not by sliding-log"
+    );
+    let twice = vec!["/a/{b}=1/h".parse().unwrap(), "/a/{c}=1/h".parse().unwrap()];
+    let routes = error(Settings {
+        routes: twice,
+        ..one_an_hour()
+    })
+    .await;
+    assert_eq!(routes, "'/a/{c}' conflicts with '/a/{b}'");
+}
+
+#[tokio::test]
 async fn nobody_is_believed_unless_told() {
     let gateway = limited("1/h").await;
     let mut client = Connection::open(gateway.listen).await;

@@ -125,6 +125,42 @@ async fn an_upstream_that_hangs_up_is_a_bad_gateway() {
 }
 
 #[tokio::test]
+async fn a_body_that_breaks_is_the_clients_fault() {
+    let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let gateway = in_front_of(upstream.local_addr().unwrap()).await;
+    let served = tokio::spawn(async move {
+        let (_, mut stream) = seen(&upstream).await;
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest).await;
+    });
+    let mut client = Connection::open(gateway.listen).await;
+    let broken = b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nnonsense\r\n";
+    client.write(broken).await;
+    if let Some(reply) = client.reply().await {
+        assert_eq!(reply.status, 400);
+    }
+    drop(client);
+    served.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_old_upstream_is_answered_for_in_todays_http() {
+    let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let gateway = in_front_of(upstream.local_addr().unwrap()).await;
+    let served = tokio::spawn(async move {
+        let (_, mut stream) = seen(&upstream).await;
+        stream
+            .write_all(b"HTTP/1.0 200 OK\r\ncontent-length: 3\r\n\r\nold")
+            .await
+            .unwrap();
+    });
+    let reply = get(gateway.listen, "/").await;
+    assert!(reply.head.starts_with("http/1.1 200"), "{}", reply.head);
+    assert_eq!(reply.text(), "old");
+    served.await.unwrap();
+}
+
+#[tokio::test]
 async fn connections_to_the_upstream_are_used_again() {
     let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let gateway = in_front_of(upstream.local_addr().unwrap()).await;
