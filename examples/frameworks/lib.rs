@@ -1,2 +1,2 @@
-//! The layer in front of axum, hyper and tonic, and before the calls of reqwest: each is a test in
+//! The layer in front of axum, hyper and tonic, and before the calls of a client: each is a test in
 //! `tests/`, over real connections.

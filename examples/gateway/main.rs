@@ -135,9 +135,6 @@ impl From<Flags> for Settings {
 async fn main() -> ExitCode {
     let flags = Flags::parse();
     tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()),
-        )
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();

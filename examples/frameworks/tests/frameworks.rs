@@ -1,7 +1,7 @@
 //! One layer, and whatever serves HTTP.
 
 mod axum_server;
+mod hyper_client;
 mod hyper_server;
-mod reqwest_client;
 mod support;
 mod tonic_server;

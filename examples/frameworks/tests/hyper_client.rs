@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
+use axum::body::Body;
 use axum::routing::get;
 use http::{Request, Response};
-use reqwest::Body;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpListener;
 use tollgate::http::RateLimitLayer;
 use tollgate::{Limit, RateLimiter};
@@ -27,16 +29,13 @@ async fn serve(served: Arc<AtomicUsize>) -> SocketAddr {
 }
 
 /// Calls that go no faster than a limit for each host.
-fn calls(
-    limit: Limit,
-) -> impl Service<Request<Body>, Response = Response<Body>, Error = reqwest::Error> {
-    let client = reqwest::Client::new();
+fn calls(limit: Limit) -> impl Service<Request<Body>, Response = Response<Body>, Error = Error> {
+    let client = Client::builder(TokioExecutor::new()).build_http();
     let host = |request: &Request<Body>| Some(request.uri().authority()?.to_string());
     let limiter = RateLimiter::<String>::new(limit).expect("a limit that can be kept");
-    RateLimitLayer::new(Arc::new(limiter), host).layer(service_fn(move |request: Request<Body>| {
-        let client = client.clone();
-        async move { Ok(client.execute(request.try_into()?).await?.into()) }
-    }))
+    // The layer makes answers of its own, so that bodies have to be of a type that it can make.
+    let client = client.map_response(|answer| answer.map(Body::new));
+    RateLimitLayer::new(Arc::new(limiter), host).layer(client)
 }
 
 #[tokio::test]
@@ -47,7 +46,7 @@ async fn a_call_that_is_refused_does_not_leave_the_client() {
     let mut calls = calls(Limit::per_hour(2));
     let mut statuses = Vec::new();
     for server in [server, server, server, other, server] {
-        let request = Request::get(format!("http://{server}/")).body(Body::default());
+        let request = Request::get(format!("http://{server}/")).body(Body::empty());
         let ready = calls.ready().await.expect("ready");
         let answer = ready.call(request.expect("a request")).await;
         statuses.push(answer.expect("an answer").status().as_u16());
