@@ -18,6 +18,7 @@ mod refresh;
 mod refund;
 mod seqlock;
 mod step;
+mod waiting;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::{Algorithm, Limit, RateLimiter, Ticker};

@@ -328,10 +328,10 @@ impl Decision {
     }
 
     /// The refusal of a request that has others before it: `self` is what all of them together would
-    /// be told.
-    pub(crate) fn behind_others(self, cost: u64) -> Self {
+    /// be told, and they wait so much later still.
+    pub(crate) fn behind_others(self, cost: u64, later: u64) -> Self {
         Self {
-            wait: self.wait.clamp(1, NEVER - 1),
+            wait: self.wait.saturating_add(later).clamp(1, NEVER - 1),
             allowed: false,
             cost,
             ..self.unspent()

@@ -100,6 +100,17 @@
 //! [`try_acquire_all`] takes from several limiters, whose keys may be of different types, or from
 //! none of them. An [`UnkeyedLimiter`] is one state and no map, for a process as a whole.
 //!
+//! # Waiting, and paying afterwards
+//!
+//! [`acquire_timeout`](RateLimiter::acquire_timeout) waits for its turn in a thread, and with the
+//! feature `tokio` `acquire` does in a task: first come, first served, for each key.
+//! [`charge`](RateLimiter::charge) takes what turns out to have been used, into a debt if need be.
+//!
+//! # In front of HTTP
+//!
+//! With the feature `tower` the module `http` has a layer for any service of HTTP, client keys that
+//! clients cannot choose, and the headers that tell them how they stand.
+//!
 //! # What lock-free means here
 //!
 //! A check of a key that is present, and not being evicted or refreshed, waits for nobody under the

@@ -224,6 +224,35 @@ async fn jitter_only_makes_it_later() {
     assert!(late.iter().any(|late| *late > 2 * MILLISECOND), "{late:?}");
 }
 
+/// The permits are there before the time is up, and the jitter would be over after it.
+#[tokio::test(start_paused = true)]
+async fn jitter_does_not_outlast_the_time_that_one_has() {
+    let policy = WaitPolicy::new().jitter(Duration::from_secs(3_600));
+    let limiter = with_policy(Limit::per_second(5), policy);
+    for _ in 0..20 {
+        let _ = limiter.charge(&7, 10);
+        let wait = limiter.peek(&7).retry_after().unwrap();
+        let timeout = wait + 10 * MILLISECOND;
+        assert!(limiter.acquire(&7).within(timeout).await.is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_given_in_any_form_of_it() {
+    let limiter = RateLimiter::<String>::builder(Limit::per_second(5))
+        .ticker(TokioTicker::new())
+        .build()
+        .expect("a limit");
+    assert!(limiter.acquire("ada").await.is_ok());
+    assert_eq!(
+        limiter
+            .acquire_timeout("ada", Duration::ZERO)
+            .unwrap()
+            .remaining(),
+        3
+    );
+}
+
 #[test]
 fn errors_say_what_was_the_matter() {
     let text = |error: AcquireError| error.to_string();

@@ -21,6 +21,8 @@ pub use pinned::Pinned;
 pub use source::{LimitSource, OneLimit, PerKey};
 pub use together::{peek_all, peek_all_each, refund_all, try_acquire_all, try_acquire_all_each};
 pub use unkeyed::UnkeyedLimiter;
+#[cfg(test)]
+pub(crate) use waiting::modelled;
 #[cfg(feature = "tokio")]
 pub use waiting::{Acquire, AcquireOwned};
 pub use waiting::{WaitPolicy, Waitable};
@@ -399,7 +401,9 @@ where
             return;
         }
         if decision.is_untracked() {
-            return self.full.refund(self.reading(), &decision);
+            self.full.refund(self.reading(), &decision);
+            // Whoever has no place of its own may share what was given back.
+            return self.room.wake_all_first();
         }
         let guard = self.store.guard();
         // A key that is gone was full.

@@ -39,6 +39,13 @@ where
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
+        self.plan_with(key, Q::to_owned)
+    }
+
+    pub(super) fn plan_with<Q>(&self, key: &Q, make: impl Fn(&Q) -> K) -> Plan<A>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
         if let Some(plan) = self.plan_for_all() {
             return plan.clone();
         }
@@ -46,7 +53,7 @@ where
         match self.store.get(key, &guard) {
             Some(tracked) => L::plan(&self.source, &tracked.own).clone(),
             None => {
-                let owned = key.to_owned();
+                let owned = make(key);
                 L::plan(&self.source, &L::begin(&self.source, || &owned)).clone()
             }
         }

@@ -91,6 +91,23 @@ async fn no_request_overtakes_those_who_wait() {
     assert!(asked(&limiter, 7).iter().all(Decision::is_allowed));
 }
 
+/// Behind more than the limit can hold at once, the wait is that of the line.
+#[tokio::test(start_paused = true)]
+async fn the_wait_behind_a_long_line_is_a_long_one() {
+    let limiter = limiter(Limit::per_second(5));
+    let _ = limiter.acquire_n(&7, 5).await.unwrap();
+    let mut line = Vec::new();
+    for _ in 0..20 {
+        let mut waits = Box::pin(limiter.acquire_n(&7, 5));
+        assert!(poll_once(&mut waits).await.is_pending());
+        line.push(waits);
+    }
+    // A hundred permits, and its own.
+    let behind = limiter.try_acquire(&7);
+    assert_eq!(behind.retry_after(), Some(101 * 200 * MILLISECOND));
+    assert_eq!(limiter.peek(&7).retry_after(), behind.retry_after());
+}
+
 /// A request that is told to wait is never told to wait for nothing.
 #[tokio::test(start_paused = true)]
 async fn permits_that_are_about_to_be_taken_are_not_taken_by_others() {

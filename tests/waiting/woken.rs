@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate::{Algorithm, Limit, RateLimiter, TokenBucket, TokioTicker};
+use tollgate::{Algorithm, Limit, RateLimiter, TokenBucket, TokioTicker, WhenFull};
 
 use crate::limiter;
 
@@ -40,6 +40,28 @@ async fn a_refund_of_too_little_wakes_nobody_for_good() {
     assert_eq!(since.elapsed(), Duration::from_secs(24 * 60));
     second.await.unwrap().unwrap();
     assert_eq!(since.elapsed(), Duration::from_secs(36 * 60));
+}
+
+/// Two strangers have no place, and share one state.
+#[tokio::test(start_paused = true)]
+async fn a_refund_to_what_strangers_share_wakes_a_stranger() {
+    let shared = TokenBucket.plan(Limit::per_hour(5)).unwrap();
+    let limiter = RateLimiter::<u64>::builder(Limit::per_hour(5))
+        .ticker(TokioTicker::new())
+        .max_keys(1)
+        .when_full(WhenFull::Share(shared))
+        .build()
+        .unwrap();
+    let limiter = Arc::new(limiter);
+    let _ = limiter.try_acquire(&1);
+    let spent = limiter.try_acquire_n(&7, 5);
+    assert!(spent.is_untracked());
+    let waits = tokio::spawn(limiter.clone().acquire_owned(8, 2));
+    tokio::task::yield_now().await;
+    let since = Instant::now();
+    limiter.refund(&7, spent);
+    assert_eq!(waits.await.unwrap().unwrap().remaining(), 3);
+    assert_eq!(since.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ use crate::decision::Decision;
 use crate::error::AcquireError;
 use crate::limiter::{LimitSource, RateLimiter};
 use crate::ticker::Ticker;
+use papaya::Equivalent;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -30,7 +31,11 @@ where
     /// First come, first served, for each key: whoever waits for more permits is not overtaken by one
     /// behind it that wants fewer, and a request that does not wait is denied while others do (unless
     /// [`WaitPolicy::overtaking`](crate::WaitPolicy::overtaking)). A key that is waited for is not
-    /// forgotten. Threads and tasks wait in the same line.
+    /// forgotten. Threads and tasks wait in the same line. A key for which there is no place (see
+    /// [`max_keys`](crate::Builder::max_keys)) waits until there is one.
+    ///
+    /// While anybody waits, each request looks whether it is for its key, which takes it a hash and a
+    /// lock more; while nobody does, a load.
     ///
     /// # Errors
     ///
@@ -52,7 +57,10 @@ where
     /// assert!(matches!(error, AcquireError::TooLong { .. }));
     /// # Ok::<(), tollgate::LimitError>(())
     /// ```
-    pub fn acquire_timeout(&self, key: &K, timeout: Duration) -> Result<Decision, AcquireError> {
+    pub fn acquire_timeout<Q>(&self, key: &Q, timeout: Duration) -> Result<Decision, AcquireError>
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
         self.acquire_n_timeout(key, 1, timeout)
     }
 
@@ -61,19 +69,34 @@ where
     /// # Errors
     ///
     /// As there; and if the cost is above the capacity, so that it would wait for ever.
-    pub fn acquire_n_timeout(
+    pub fn acquire_n_timeout<Q>(
         &self,
-        key: &K,
+        key: &Q,
         cost: u64,
         timeout: Duration,
-    ) -> Result<Decision, AcquireError> {
+    ) -> Result<Decision, AcquireError>
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        if !self.room.is_used() {
+            // Without an allocation, where nobody waits and it need not.
+            let decision = self.try_acquire_n(key, cost);
+            if decision.is_allowed() {
+                return Ok(decision);
+            }
+        }
         let since = Instant::now();
         let elapsed = || since.elapsed();
         let park = |wait: Option<Duration>| match wait {
             Some(wait) => thread::park_timeout(wait.max(SHORTEST)),
             None => thread::park(),
         };
-        acquire(Place::new(self, key.clone(), cost), timeout, elapsed, park)
+        acquire(
+            Place::new(self, key.to_owned(), cost),
+            timeout,
+            elapsed,
+            park,
+        )
     }
 }
 

@@ -33,7 +33,8 @@ where
     /// First come, first served, for each key: whoever waits for more permits is not overtaken by one
     /// behind it that wants fewer, and a request that does not wait is denied while others do (unless
     /// [`WaitPolicy::overtaking`](crate::WaitPolicy::overtaking)). A key that is waited for is not
-    /// forgotten. Tasks and threads wait in the same line.
+    /// forgotten. Tasks and threads wait in the same line. A key for which there is no place (see
+    /// [`max_keys`](crate::Builder::max_keys)) waits until there is one.
     ///
     /// It waits from the first poll on, for as long as it takes; see [`Acquire::within`]. A future that
     /// is dropped gives up its place and has spent nothing.
@@ -72,7 +73,10 @@ where
     /// # Ok(())
     /// # }
     /// ```
-    pub fn acquire(&self, key: &K) -> Acquire<&Self> {
+    pub fn acquire<Q>(&self, key: &Q) -> Acquire<&Self>
+    where
+        Q: ToOwned<Owned = K> + ?Sized,
+    {
         self.acquire_n(key, 1)
     }
 
@@ -81,8 +85,11 @@ where
     /// # Errors
     ///
     /// As there; and if the cost is above the capacity, so that it would wait for ever.
-    pub fn acquire_n(&self, key: &K, cost: u64) -> Acquire<&Self> {
-        Acquire::new(self, key.clone(), cost)
+    pub fn acquire_n<Q>(&self, key: &Q, cost: u64) -> Acquire<&Self>
+    where
+        Q: ToOwned<Owned = K> + ?Sized,
+    {
+        Acquire::new(self, key.to_owned(), cost)
     }
 
     /// As [`acquire_n`](Self::acquire_n), of a limiter that is shared: the future borrows nothing, so

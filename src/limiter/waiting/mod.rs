@@ -17,6 +17,7 @@ use super::asking::ask_one;
 use super::{LimitSource, RateLimiter};
 use crate::algorithm::Algorithm;
 use crate::decision::Decision;
+use crate::limit::Limit;
 use crate::ticker::Ticker;
 use papaya::Equivalent;
 use std::hash::{BuildHasher, Hash};
@@ -64,10 +65,20 @@ where
         if cost > capacity {
             return None;
         }
-        // What all of them together would be told, as far as a state can tell.
-        let all = ahead.saturating_add(cost).min(capacity);
-        let seen = self.look(key, all, make, ask_one::<A>(all));
-        Some(seen.behind_others(cost))
+        // What all of them together would be told, as far as a state can tell; and for what is more
+        // than it can hold, the time that its limits take to bring it.
+        let all = ahead.saturating_add(cost);
+        let told = all.min(capacity);
+        let seen = self.look(key, told, &make, ask_one::<A>(told));
+        let later = match all - told {
+            0 => 0,
+            more => {
+                let plan = self.plan_with(key, &make);
+                let times = plan.limits().iter().map(|limit| time_for(more, limit));
+                times.max().unwrap_or(0)
+            }
+        };
+        Some(seen.behind_others(cost, later))
     }
 
     /// Lets whoever waits for the key and is first ask again: there may be more permits.
@@ -80,4 +91,16 @@ where
             self.room.wake_first(self.store.hash_at_place(key), key);
         }
     }
+}
+
+/// How many nanoseconds a limit takes to bring so many permits, rounded up.
+fn time_for(permits: u64, limit: &Limit) -> u64 {
+    let time = u128::from(permits) * u128::from(limit.period_ns());
+    u64::try_from(time.div_ceil(limit.permits().into())).unwrap_or(u64::MAX)
+}
+
+/// What the models look at.
+#[cfg(test)]
+pub(crate) mod modelled {
+    pub(crate) use super::room::{Room, Turn, Waiter};
 }

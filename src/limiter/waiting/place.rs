@@ -172,9 +172,9 @@ where
             self.leave();
             return Err(AcquireError::TooLong { wait });
         }
-        Ok(Step::Wait(
-            wait.saturating_add(self.limiter.room().policy.some_jitter()),
-        ))
+        let later = wait.saturating_add(self.limiter.room().policy.some_jitter());
+        // Not past the time that it has: the permits are there before it.
+        Ok(Step::Wait(left.map_or(later, |left| later.min(left))))
     }
 
     fn unless_never(&mut self, decision: &Decision) -> Result<(), AcquireError> {

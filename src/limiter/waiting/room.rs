@@ -7,6 +7,9 @@
 //!
 //! # Orderings
 //!
+//! That a turn is passed on, whoever leaves beside it, and that nobody sleeps through it, is for
+//! `loom_tests::waiting`: it fails if who leaves calls nobody, or a waker is left after a look.
+//!
 //! The count is Relaxed. Whoever began to wait before a request began has counted before it, so that
 //! the request reads that count or a later one; the line itself is behind its lock.
 
@@ -14,17 +17,23 @@ use papaya::Equivalent;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::Waker;
 
 use super::WaitPolicy;
 use crate::error::AcquireError;
+use crate::sync::{Mutex, MutexGuard};
 
-/// So many locks.
-const PARTS: usize = 64;
+/// So many locks. (A model makes them anew for every schedule.)
+const PARTS: usize = if cfg!(all(test, feature = "loom")) {
+    1
+} else {
+    64
+};
 
-pub(in crate::limiter) struct Room<K> {
-    /// How many wait, for all keys together.
+pub(crate) struct Room<K> {
+    /// How many wait, for all keys together. (Not one of `sync`'s: every request of every model would
+    /// take a step more, for a load that has nothing to show. See `# Orderings`.)
     waiting: AtomicUsize,
     /// Made when somebody waits for the first time.
     parts: OnceLock<Box<[Mutex<Lines<K>>]>>,
@@ -47,7 +56,7 @@ impl<K> Line<K> {
 }
 
 /// One who waits.
-pub(super) struct Waiter {
+pub(crate) struct Waiter {
     cost: u64,
     state: Mutex<State>,
 }
@@ -62,7 +71,7 @@ struct State {
 }
 
 /// What a waiter is to do.
-pub(super) enum Turn {
+pub(crate) enum Turn {
     /// Ask: there may be permits.
     Ask,
     /// It is the first, and has asked: wait for the time that it was told.
@@ -73,7 +82,7 @@ pub(super) enum Turn {
 
 impl Waiter {
     /// What to do now; `waker` is called when that changes.
-    pub(super) fn turn(&self, waker: &Waker) -> Turn {
+    pub(crate) fn turn(&self, waker: &Waker) -> Turn {
         let mut state = lock(&self.state);
         match &mut state.waker {
             Some(known) => known.clone_from(waker),
@@ -105,7 +114,7 @@ impl Waiter {
 }
 
 impl<K> Room<K> {
-    pub(in crate::limiter) fn new(policy: WaitPolicy) -> Self {
+    pub(crate) fn new(policy: WaitPolicy) -> Self {
         Self {
             waiting: AtomicUsize::new(0),
             parts: OnceLock::new(),
@@ -115,18 +124,18 @@ impl<K> Room<K> {
 
     /// Whether anybody waits, for any key.
     #[inline]
-    pub(in crate::limiter) fn is_used(&self) -> bool {
+    pub(crate) fn is_used(&self) -> bool {
         self.waiting() != 0
     }
 
     #[inline]
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         // Relaxed: see `# Orderings`.
         self.waiting.load(Ordering::Relaxed)
     }
 
     /// Whether somebody waits for a key of this hash.
-    pub(in crate::limiter) fn holds(&self, hash: u64) -> bool {
+    pub(crate) fn holds(&self, hash: u64) -> bool {
         self.is_used()
             && self
                 .part(hash)
@@ -134,7 +143,7 @@ impl<K> Room<K> {
     }
 
     /// The permits for which others wait before a request for the key, if any do.
-    pub(super) fn ahead<Q>(&self, hash: u64, key: &Q) -> Option<u64>
+    pub(crate) fn ahead<Q>(&self, hash: u64, key: &Q) -> Option<u64>
     where
         Q: Equivalent<K> + ?Sized,
     {
@@ -145,7 +154,7 @@ impl<K> Room<K> {
     }
 
     /// A place at the end of the key's line.
-    pub(super) fn join(&self, hash: u64, key: K, cost: u64) -> Result<Arc<Waiter>, AcquireError>
+    pub(crate) fn join(&self, hash: u64, key: K, cost: u64) -> Result<Arc<Waiter>, AcquireError>
     where
         K: Eq + std::hash::Hash,
     {
@@ -154,7 +163,7 @@ impl<K> Room<K> {
             let part = || Mutex::new(Lines::new());
             (0..PARTS).map(|_| part()).collect()
         });
-        let mut lines = lock(&parts[part_of(hash)]);
+        let mut lines = lock(part_of(parts, hash));
         let same = lines.entry(hash).or_default();
         let line = match same.iter().position(|line| line.key == key) {
             Some(at) => &mut same[at],
@@ -189,7 +198,7 @@ impl<K> Room<K> {
     }
 
     /// Gives a place up, and calls the next if it was the first.
-    pub(super) fn leave<Q>(&self, hash: u64, key: &Q, waiter: &Arc<Waiter>)
+    pub(crate) fn leave<Q>(&self, hash: u64, key: &Q, waiter: &Arc<Waiter>)
     where
         Q: Equivalent<K> + ?Sized,
     {
@@ -233,7 +242,7 @@ impl<K> Room<K> {
     }
 
     /// Lets the first of the key's line ask again.
-    pub(super) fn wake_first<Q>(&self, hash: u64, key: &Q)
+    pub(crate) fn wake_first<Q>(&self, hash: u64, key: &Q)
     where
         Q: Equivalent<K> + ?Sized,
     {
@@ -247,7 +256,7 @@ impl<K> Room<K> {
     }
 
     /// Lets the first of every line ask again.
-    pub(in crate::limiter) fn wake_all_first(&self) {
+    pub(crate) fn wake_all_first(&self) {
         if !self.is_used() {
             return;
         }
@@ -263,13 +272,13 @@ impl<K> Room<K> {
 
     fn part(&self, hash: u64) -> Option<MutexGuard<'_, Lines<K>>> {
         let parts = self.parts.get()?;
-        Some(lock(&parts[part_of(hash)]))
+        Some(lock(part_of(parts, hash)))
     }
 }
 
-/// A place is remembered by all of a hash but its lowest and its highest bits mean the least there.
-fn part_of(hash: u64) -> usize {
-    (hash >> 20) as usize % PARTS
+/// Neither the lowest bits nor the highest, by which others look for keys.
+fn part_of<P>(parts: &[P], hash: u64) -> &P {
+    &parts[(hash >> 20) as usize % parts.len()]
 }
 
 fn find<'l, K, Q>(same: &'l [Line<K>], key: &Q) -> Option<&'l Line<K>>
