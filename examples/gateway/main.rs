@@ -37,6 +37,8 @@ struct Flags {
     algorithm: AnyAlgorithm,
 
     /// A path with a limit of its own, in the place of the general one: '/search=10/min cost 5'.
+    /// Paths are matched as they are sent: '/search/' and '/%73earch' are others, and come under the
+    /// general limit, whatever the upstream makes of them.
     #[arg(long, value_name = "PATH=LIMIT")]
     route: Vec<Route>,
 

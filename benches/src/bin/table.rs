@@ -21,7 +21,14 @@ fn main() {
     assert!(!groups.is_empty(), "run cargo bench first");
     let benches = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut text = head();
-    for name in ["ratios", "eviction", "growth", "memory", "instructions"] {
+    for name in [
+        "ratios",
+        "eviction",
+        "growth",
+        "memory",
+        "instructions",
+        "wire",
+    ] {
         let kept = report::target().join("tables").join(format!("{name}.md"));
         if let Ok(kept) = fs::read_to_string(kept) {
             let _ = writeln!(text, "{}\n", kept.trim_end());
@@ -61,6 +68,7 @@ fn head() -> String {
          ```sh\n\
          cargo bench -p tollgate-benches\n\
          benches/instructions   # needs valgrind\n\
+         examples/gateway/wire-cost   # needs wrk\n\
          cargo run --release -p tollgate-benches --bin table\n\
          ```\n\n\
          ![Checks of one hot key, denied](contention.svg)\n\n",

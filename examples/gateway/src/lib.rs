@@ -6,7 +6,9 @@
 //! curl -i localhost:9090/metrics        # what was allowed and denied, and how long it took
 //! ```
 //!
-//! and a page that lives at <http://localhost:9090/>. Without `--upstream` it answers by itself.
+//! An answer of the upstream may pause for as long as it likes: it may be a stream of events.
+//!
+//! There is a page that lives at <http://localhost:9090/>. Without `--upstream` it answers by itself.
 
 mod admin;
 mod body;

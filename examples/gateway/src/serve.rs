@@ -24,6 +24,7 @@ use crate::body::Answer;
 use crate::limits::{Limits, Settings};
 use crate::metrics::Metrics;
 use crate::proxy::Proxy;
+use crate::sparse::Sparse;
 use crate::{Error, admin};
 
 /// So many connections are open at a time; others wait to be accepted.
@@ -164,6 +165,7 @@ where
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
+    let log = Sparse::new();
     loop {
         let next = async {
             let place = connections.clone().acquire_owned().await;
@@ -177,7 +179,9 @@ where
             Ok(accepted) => accepted,
             Err(error) => {
                 // Too many files are open, say: it passes.
-                warn!(%error, "cannot accept a connection");
+                if let Some(left_out) = log.line() {
+                    warn!(%error, left_out, "cannot accept a connection");
+                }
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
