@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tollgate::{
     Algorithm, AllOf, AnyAlgorithm, Decision, Limit, RateLimiter, TokioTicker, WaitPolicy,
@@ -14,15 +15,22 @@ use crate::{Limiter, MILLISECOND, limiter, poll_once, with_policy};
 /// Which of them was served, and when.
 type Served = Arc<Mutex<Vec<(u64, Duration)>>>;
 
-async fn wait_for(limiter: &Arc<Limiter>, served: &Served, name: u64, key: u64, cost: u64) {
+async fn wait_for(
+    limiter: &Arc<Limiter>,
+    served: &Served,
+    name: u64,
+    key: u64,
+    cost: u64,
+) -> JoinHandle<()> {
     let (limiter, served) = (limiter.clone(), served.clone());
     let since = Instant::now();
-    tokio::spawn(async move {
+    let task = tokio::spawn(async move {
         limiter.acquire_n(&key, cost).await.unwrap();
         served.lock().unwrap().push((name, since.elapsed()));
     });
     // It has taken its place in the line.
     tokio::task::yield_now().await;
+    task
 }
 
 #[tokio::test(start_paused = true)]
@@ -30,10 +38,13 @@ async fn a_large_cost_at_the_head_is_not_overtaken_by_a_small_one() {
     let limiter = limiter(Limit::per_second(5));
     limiter.acquire_n(&7, 5).await.unwrap();
     let served = Served::default();
+    let mut tasks = Vec::new();
     for (name, cost) in [(0, 4), (1, 1), (2, 5), (3, 1)] {
-        wait_for(&limiter, &served, name, 7, cost).await;
+        tasks.push(wait_for(&limiter, &served, name, 7, cost).await);
     }
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    for task in tasks {
+        task.await.unwrap();
+    }
     let at = |fifths: u32| 200 * MILLISECOND * fifths;
     let expected = [(0, at(4)), (1, at(5)), (2, at(10)), (3, at(11))];
     assert_eq!(*served.lock().unwrap(), expected);
@@ -46,11 +57,15 @@ async fn lines_of_other_keys_are_not_concerned() {
         limiter.acquire_n(&key, 5).await.unwrap();
     }
     let served = Served::default();
-    wait_for(&limiter, &served, 0, 7, 5).await;
-    wait_for(&limiter, &served, 1, 8, 1).await;
-    wait_for(&limiter, &served, 2, 9, 1).await;
+    let tasks = [
+        wait_for(&limiter, &served, 0, 7, 5).await,
+        wait_for(&limiter, &served, 1, 8, 1).await,
+        wait_for(&limiter, &served, 2, 9, 1).await,
+    ];
     assert!(limiter.try_acquire(&10).is_allowed());
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    for task in tasks {
+        task.await.unwrap();
+    }
     let expected = [(2, 0), (1, 200), (0, 1000)].map(|(name, ms)| (name, MILLISECOND * ms));
     assert_eq!(*served.lock().unwrap(), expected);
 }
@@ -87,7 +102,7 @@ async fn no_request_overtakes_those_who_wait() {
     assert!(limiter.try_acquire_n(&7, 6).is_never());
     assert_eq!(limiter.peek_n(&7, 6).retry_after(), None);
     assert_eq!(waits.await.unwrap().remaining(), 0);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::advance(Duration::from_secs(1)).await;
     assert!(asked(&limiter, 7).iter().all(Decision::is_allowed));
 }
 
