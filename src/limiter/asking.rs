@@ -67,22 +67,24 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        match self.spend_known(key, cost, guard) {
+        let known = if self.room.is_used() {
+            None
+        } else {
+            self.spend_known(key, cost, guard)
+        };
+        match known {
             Some(decision) => decision,
             None => self.spend_slowly(key, cost, make, guard),
         }
     }
 
-    /// What nearly every request comes to, by itself: inlined into the caller, only as much of an
-    /// answer is made as the caller reads. `None` if there is more to it.
+    /// What nearly every request comes to, if nobody waits: inlined into the caller, only as much of
+    /// an answer is made as the caller reads. `None` if there is more to it.
     #[inline(always)]
     pub(super) fn spend_known<Q>(&self, key: &Q, cost: u64, guard: &Guard<'_>) -> Option<Decision>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        if self.room.is_used() {
-            return None;
-        }
         let tracked = self.store.get(key, guard)?;
         let rule = L::rule(&self.source, &tracked.own);
         if !L::is_settled(&tracked.own) || cost == 0 || cost > A::capacity(rule) {

@@ -252,7 +252,10 @@ where
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        let known = {
+        // Asked before there is a guard: the way out is then one without it.
+        let known = if self.room.is_used() {
+            None
+        } else {
             let guard = self.store.guard();
             self.spend_known(key, cost, &guard)
         };
