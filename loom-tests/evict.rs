@@ -114,7 +114,7 @@ fn two_helpers_remove_a_retired_state_once<A: Algorithm>(algorithm: A, back_at: 
 }
 
 macro_rules! evictions {
-    ($($name:ident: $algorithm:expr, $back_at:expr, $preemptions:expr;)+) => {
+    ($($name:ident: $algorithm:expr, $back_at:expr, $preemptions:expr, $helpers:expr;)+) => {
         $(mod $name {
             use super::*;
 
@@ -135,17 +135,17 @@ macro_rules! evictions {
 
             #[test]
             fn a_retired_state_is_removed_by_whoever_meets_it() {
-                check_within($preemptions, || two_helpers_remove_a_retired_state_once($algorithm, $back_at));
+                check_within($helpers, || two_helpers_remove_a_retired_state_once($algorithm, $back_at));
             }
         })+
     };
 }
 
 evictions! {
-    token_bucket: TokenBucket, 10, 3;
-    fixed_window: FixedWindow, 10, 3;
-    sliding_log: SlidingLog, 10, 3;
+    token_bucket: TokenBucket, 10, 3, 3;
+    fixed_window: FixedWindow, 10, 3, 3;
+    sliding_log: SlidingLog, 10, 3, 3;
     // The window after the next: before that, the previous one's permit weighs.
-    sliding_counter: SlidingCounter, 20, 2;
-    all_of: AllOf, 10, 2;
+    sliding_counter: SlidingCounter, 20, 2, 1;
+    all_of: AllOf, 10, 2, 2;
 }

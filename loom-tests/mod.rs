@@ -2,7 +2,7 @@
 //!
 //! With `--features loom` each scenario is a model: loom runs it under every schedule with at most
 //! three preemptions, and under every value that the memory model lets a load return. Some
-//! models that take many steps have two, and say so: with three they take minutes.
+//! models that take many steps have two or one, and say so: with more they take minutes.
 //! `LOOM_MAX_PREEMPTIONS` asks for another bound. Without the feature the same scenario runs a
 //! thousand times on real threads, over the real map, which keeps these tests compiling and the
 //! stand-in map honest.
