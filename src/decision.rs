@@ -203,6 +203,36 @@ impl Decision {
         }
     }
 
+    /// The answer of several limits, which were asked together, to a request of this cost.
+    pub(crate) fn of_parts(parts: &[Self], cost: u64) -> Self {
+        let remaining = parts.iter().map(Self::remaining).min();
+        let is_fewest = |part: &&Self| Some(part.remaining()) == remaining;
+        let wait = parts.iter().map(Self::wait).max().unwrap_or(0);
+        let decided = match wait {
+            0 => parts.iter().position(|part| is_fewest(&part)),
+            _ => parts.iter().position(|part| part.wait() == wait),
+        };
+        let mut fewest = parts
+            .iter()
+            .filter(is_fewest)
+            .map(|part| part.standing.next_permit_after);
+        // Where one of those with the fewest is full, there will never be more.
+        let next_permit_after = fewest
+            .try_fold(0, |longest: u64, next| {
+                (next > 0).then(|| longest.max(next))
+            })
+            .unwrap_or(0);
+        let resets = parts.iter().map(|part| part.standing.reset_after);
+        let standing = Standing {
+            remaining: remaining.unwrap_or(u64::MAX),
+            next_permit_after,
+            reset_after: resets.max().unwrap_or(0),
+        };
+        let reading = parts.iter().map(Self::reading).max().unwrap_or(0);
+        // A slice of more than 2^32 parts does not fit in memory.
+        Self::after(wait, decided.unwrap_or(0) as u32, cost, reading, standing)
+    }
+
     /// Nanoseconds until the request is allowed: 0 if it is, `NEVER` if it never will be.
     #[inline]
     pub(crate) const fn wait(&self) -> u64 {

@@ -140,6 +140,9 @@ mod hasher;
 pub mod http;
 mod limit;
 mod limiter;
+#[cfg(feature = "redis")]
+#[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
+pub mod redis;
 mod store;
 mod sync;
 mod ticker;

@@ -181,38 +181,9 @@ fn gather(parts: &[Decision], each: &mut [Decision]) -> Decision {
     for (slot, part) in each.iter_mut().zip(parts) {
         *slot = *part;
     }
-    let remaining = parts.iter().map(Decision::remaining).min();
-    let is_fewest = |part: &&Decision| Some(part.remaining()) == remaining;
-    let wait = parts.iter().map(Decision::wait).max().unwrap_or(0);
-    let decided = match wait {
-        0 => parts.iter().position(|part| is_fewest(&part)),
-        _ => parts.iter().position(|part| part.wait() == wait),
-    };
-    let decided = decided.unwrap_or(0);
-    let mut fewest = parts
-        .iter()
-        .filter(is_fewest)
-        .map(|part| part.standing().next_permit_after);
-    // Where one of those with the fewest is full, there will never be more.
-    let next_permit_after = fewest
-        .try_fold(0, |longest: u64, next| {
-            (next > 0).then(|| longest.max(next))
-        })
-        .unwrap_or(0);
-    let standing = Standing {
-        remaining: remaining.unwrap_or(u64::MAX),
-        next_permit_after,
-        reset_after: parts
-            .iter()
-            .map(|part| part.standing().reset_after)
-            .max()
-            .unwrap_or(0),
-    };
     let cost = total_cost(parts.iter().map(Decision::cost));
-    let reading = parts.iter().map(Decision::reading).max().unwrap_or(0);
-    // A slice of more than 2^32 gates does not fit in memory.
     // No single limiter gave it, so that none takes it back.
-    let whole = Decision::after(wait, decided as u32, cost, reading, standing).unspent();
+    let whole = Decision::of_parts(parts, cost).unspent();
     if parts.iter().any(Decision::is_untracked) {
         return whole.untracked();
     }

@@ -1,0 +1,493 @@
+//! The second front door: limits that a whole fleet shares.
+
+use super::answer::{Answer, Basis};
+use super::asking::{Named, Question, ask_store};
+use super::builder::{RedisBuilder, Unchosen};
+use super::counts::{Counters, Counts};
+use super::failure::StoreError;
+use super::key::{StoreKey, bounded};
+use super::layout::{Layout, Rules};
+use super::local::Local;
+use super::parts::Estimates;
+use super::policy::OnFailure;
+use super::pre_check::{Asked, PreCheck};
+use super::script::{Reply, Task};
+use super::set_up::SetUpError;
+use super::store::{Store, chance};
+use super::together::Ask;
+use crate::algorithm::Limits;
+use crate::decision::{Decision, Verdict};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+/// A limiter whose counts lie in a store that many servers share: the second front door of the crate, for
+/// the same limits and algorithms as [`RateLimiter`](crate::RateLimiter).
+///
+/// A decision is one script at the key's primary server, in one round trip. Clones share everything.
+///
+/// # Cancelling
+///
+/// A future that is dropped may have spent its permits.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tollgate::Limit;
+/// use tollgate::redis::{OnFailure, RedisLimiter, Store};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Store::open("redis://127.0.0.1:6379")?;
+/// let limiter = RedisLimiter::builder(&store, "api", Limit::per_minute(100))
+///     .on_failure(OnFailure::Closed { retry_after: Duration::from_secs(1) })
+///     .build()?;
+///
+/// let answer = limiter.try_acquire("ada").await?;
+/// if answer.is_denied() {
+///     println!("429, retry after {:?}, says {:?}", answer.retry_after(), answer.basis());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct RedisLimiter {
+    inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) store: Store,
+    pub(super) name: String,
+    /// Replaced as a whole when limits change.
+    pub(super) rules: RwLock<Arc<Rules>>,
+    pub(super) policy: OnFailure,
+    pub(super) budget: Duration,
+    pub(super) largest: u64,
+    pub(super) layout: Layout,
+    pub(super) pre_check: Option<PreCheck>,
+    pub(super) estimates: Option<Estimates>,
+    pub(super) counters: Counters,
+}
+
+impl RedisLimiter {
+    /// A limiter named `name`, which is part of its keys: servers that build one of the same name on the
+    /// same store share its counts, and should build it with the same limits.
+    pub fn builder(store: &Store, name: &str, limits: impl Into<Limits>) -> RedisBuilder<Unchosen> {
+        RedisBuilder::new(store, name, limits.into())
+    }
+
+    pub(super) fn from_inner(inner: Inner) -> Self {
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Asks for one permit.
+    ///
+    /// # Errors
+    ///
+    /// If the set-up is wrong; and whatever the store fails with, under [`OnFailure::Report`].
+    pub async fn try_acquire<K: StoreKey + ?Sized>(&self, key: &K) -> Result<Answer, StoreError> {
+        self.try_acquire_n(key, 1).await
+    }
+
+    /// Asks for `cost` permits at once: all, or none.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire); and if the limit is split and a part of it cannot hold so many.
+    pub async fn try_acquire_n<K: StoreKey + ?Sized>(
+        &self,
+        key: &K,
+        cost: u64,
+    ) -> Result<Answer, StoreError> {
+        let named = self.named(key);
+        if cost == 0 {
+            return self.look(&named, 0).await;
+        }
+        let question = match self.question(&named, cost)? {
+            Ok(question) => question,
+            Err(known) => return Ok(known),
+        };
+        let answer = match ask_store(Task::Acquire, std::slice::from_ref(&question)).await {
+            Ok(decisions) => self.learn(&named, &question, decisions[0]),
+            Err(error) => {
+                let spend = |local: &Local| local.decide(&named.key, cost);
+                self.without_store(&question.rules, error, spend)?
+            }
+        };
+        self.inner.counters.count(&answer);
+        Ok(answer)
+    }
+
+    /// Answers what [`try_acquire`](Self::try_acquire) would, and changes nothing. What remains is told as
+    /// before spending; of a split limit, what its parts have left together, each at its own moment.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    pub async fn peek<K: StoreKey + ?Sized>(&self, key: &K) -> Result<Answer, StoreError> {
+        self.peek_n(key, 1).await
+    }
+
+    /// As [`peek`](Self::peek), of `cost` permits.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    pub async fn peek_n<K: StoreKey + ?Sized>(
+        &self,
+        key: &K,
+        cost: u64,
+    ) -> Result<Answer, StoreError> {
+        self.look(&self.named(key), cost).await
+    }
+
+    async fn look(&self, named: &Named, cost: u64) -> Result<Answer, StoreError> {
+        let rules = self.rules();
+        check_cost(&rules, cost)?;
+        if cost > rules.smallest {
+            return Ok(Answer::never(Basis::PreCheck));
+        }
+        let mut seen = Vec::new();
+        for part in self.parts_of(&rules, named) {
+            let question = self.about(&rules, named, part, cost, None);
+            match ask_store(Task::Peek, std::slice::from_ref(&question)).await {
+                Ok(decisions) => seen.push(decisions[0].unspent()),
+                Err(error) => {
+                    return self.without_store(&rules, error, |local| local.peek(&named.key, cost));
+                }
+            }
+        }
+        Ok(match seen[..] {
+            [decision] => Answer::of_store(decision, 0),
+            _ => Answer::of_parts(&seen),
+        })
+    }
+
+    /// Charges `key` for what it has used already, as [`RateLimiter::charge`](crate::RateLimiter::charge)
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    pub async fn charge<K: StoreKey + ?Sized>(
+        &self,
+        key: &K,
+        cost: u64,
+    ) -> Result<Answer, StoreError> {
+        let named = self.named(key);
+        if cost == 0 {
+            return self.look(&named, 0).await;
+        }
+        let rules = self.rules();
+        let part = self.choose(&rules, &named)[0];
+        let most = rules.parts[part].most_owed;
+        let question = self.about(&rules, &named, part, cost.min(most), None);
+        match ask_store(Task::Charge, std::slice::from_ref(&question)).await {
+            Ok(decisions) => {
+                let decision = decisions[0];
+                let standing = decision.standing();
+                let charged = Decision::new(Verdict::Allowed, 0, 0, decision.reading(), standing);
+                Ok(self.learn(&named, &question, charged))
+            }
+            Err(error) => self.without_store(&rules, error, |local| local.charge(&named.key, cost)),
+        }
+    }
+
+    /// Gives back what an allowed request spent, to whoever gave it: the store, or this process's own
+    /// limiter. What was assumed has spent nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be asked, whatever the failure policy: then nothing, or for a time-out perhaps
+    /// something, has been given back.
+    pub async fn refund<K: StoreKey + ?Sized>(
+        &self,
+        key: &K,
+        answer: &Answer,
+    ) -> Result<(), StoreError> {
+        let Some(decision) = answer.decision().filter(|decision| decision.spent() > 0) else {
+            return Ok(());
+        };
+        let (named, rules) = (self.named(key), self.rules());
+        if answer.basis() == Basis::Fallback {
+            if let Some(local) = &rules.local {
+                local.refund(&named.key, *decision);
+            }
+            return Ok(());
+        }
+        let part = (answer.part as usize).min(rules.parts.len() - 1);
+        let question = self.about(&rules, &named, part, decision.spent(), None);
+        let recipe = question.recipe();
+        let code = self.inner.store.scripts();
+        let code = code.code(Task::Refund, [recipe.letter].into_iter());
+        let arguments: Vec<String> = [recipe.letter.to_owned()]
+            .into_iter()
+            .chain(recipe.arguments(question.cost))
+            .chain([(decision.reading() / 1_000).to_string()])
+            .collect();
+        let keys = [question.stored];
+        let outcome = self
+            .inner
+            .store
+            .run(code, &keys, &arguments, self.inner.budget);
+        let outcome = outcome.await;
+        // Before or after: an answer that is under way may be of either time.
+        self.drop_denials(&keys[0]);
+        if let Some(estimates) = &self.inner.estimates {
+            estimates.forget(&named.key);
+        }
+        outcome.and_then(|value| Reply::read(value, 0)).map(drop)
+    }
+
+    /// Makes the key as if it had never been seen.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be asked.
+    pub async fn reset<K: StoreKey + ?Sized>(&self, key: &K) -> Result<(), StoreError> {
+        let (named, rules) = (self.named(key), self.rules());
+        let keys: Vec<_> = self
+            .parts_of(&rules, &named)
+            .map(|part| self.stored(&rules, &named, part))
+            .collect();
+        let outcome = self.inner.store.forget(&keys, self.inner.budget).await;
+        for stored in &keys {
+            self.drop_denials(stored);
+        }
+        if let Some(local) = &rules.local {
+            local.reset(&named.key);
+        }
+        if let Some(estimates) = &self.inner.estimates {
+            estimates.forget(&named.key);
+        }
+        outcome
+    }
+
+    /// Changes the limits: what keys have spent stays spent, under each algorithm's own rule of
+    /// [`RateLimiter::refresh`](crate::RateLimiter::refresh), from each key's next request on.
+    ///
+    /// Servers that change one after the other may each find the other's limits in the store; owed permits
+    /// are rounded up every time, so that more may be denied meanwhile, and never more is admitted than
+    /// the larger limit allows.
+    ///
+    /// # Errors
+    ///
+    /// If the limits cannot be kept; then the old ones hold.
+    pub fn refresh(&self, limits: impl Into<Limits>) -> Result<(), SetUpError> {
+        let inner = &self.inner;
+        let old = self.rules();
+        let algorithm = old.parts[0].algorithm;
+        let new = Rules::new(
+            algorithm,
+            limits.into(),
+            inner.layout,
+            inner.largest,
+            inner.policy,
+        )?;
+        *inner.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        if let Some(pre_check) = &inner.pre_check {
+            pre_check.drop_all();
+        }
+        Ok(())
+    }
+
+    /// What it has decided, and how.
+    pub fn counts(&self) -> Counts {
+        self.inner.counters.read()
+    }
+
+    /// The store that it is on.
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// A request of it, to be put to the store together with others by
+    /// [`try_acquire_all`](super::try_acquire_all).
+    pub fn ask<K: StoreKey + ?Sized>(&self, key: &K, cost: u64) -> Ask {
+        Ask {
+            named: self.named(key),
+            limiter: self.clone(),
+            cost,
+        }
+    }
+
+    /// The limits that it keeps, as a whole.
+    pub(super) fn rules(&self) -> Arc<Rules> {
+        let rules = self.inner.rules.read();
+        rules.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        &self.inner.counters
+    }
+
+    /// Whether a part is drawn for each request.
+    pub(super) fn is_drawn(&self) -> bool {
+        self.inner.layout.is_drawn()
+    }
+
+    pub(super) fn budget(&self) -> Duration {
+        self.inner.budget
+    }
+
+    /// What to ask the store, or the answer, if that is known without it.
+    pub(super) fn question(
+        &self,
+        named: &Named,
+        cost: u64,
+    ) -> Result<Result<Question, Answer>, StoreError> {
+        let rules = self.rules();
+        check_cost(&rules, cost)?;
+        if cost > rules.smallest {
+            return Ok(Err(Answer::never(Basis::PreCheck)));
+        }
+        let pre_check = self.inner.pre_check.as_ref();
+        let mut wait: Option<Duration> = None;
+        for part in self.choose(&rules, named) {
+            let asked = pre_check.map(PreCheck::asks);
+            let question = self.about(&rules, named, part, cost, asked);
+            let denies = pre_check.and_then(|check| check.denies(&question.stored, cost));
+            let Some(left) = denies else {
+                return Ok(Ok(question));
+            };
+            wait = Some(wait.map_or(left, |wait| wait.min(left)));
+        }
+        let answer = Answer::pre_checked(wait.unwrap_or_default());
+        self.inner.counters.count(&answer);
+        Ok(Err(answer))
+    }
+
+    /// The parts that may be asked, the best first: twice the same where there is but one.
+    fn choose(&self, rules: &Rules, named: &Named) -> [usize; 2] {
+        let Some(estimates) = &self.inner.estimates else {
+            return [self.inner.layout.part_of(&named.place); 2];
+        };
+        let capacities: Vec<u64> = rules.parts.iter().map(|part| part.capacity).collect();
+        estimates.choose(&named.key, &capacities, (chance(), chance()))
+    }
+
+    /// The parts that hold what a key has spent.
+    fn parts_of(&self, rules: &Rules, named: &Named) -> Range<usize> {
+        if self.inner.layout.is_drawn() {
+            return 0..rules.parts.len();
+        }
+        let part = self.inner.layout.part_of(&named.place);
+        part..part + 1
+    }
+
+    pub(super) fn named<K: StoreKey + ?Sized>(&self, key: &K) -> Named {
+        let mut named = Named::new(key);
+        if matches!(self.inner.layout, Layout::Pooled { .. }) {
+            // One count for all.
+            named.key.clear();
+        }
+        named
+    }
+
+    fn about(
+        &self,
+        rules: &Arc<Rules>,
+        named: &Named,
+        part: usize,
+        cost: u64,
+        asked: Option<Asked>,
+    ) -> Question {
+        Question {
+            limiter: self.clone(),
+            rules: rules.clone(),
+            part,
+            stored: self.stored(rules, named, part),
+            cost,
+            asked,
+        }
+    }
+
+    /// The key's name in the store: `prefix:1b:{tag}:name:=key`, with the format's number and the
+    /// algorithm's letter.
+    fn stored(&self, rules: &Rules, named: &Named, part: usize) -> Vec<u8> {
+        let letter = rules.parts[part].letter;
+        let (prefix, name) = (self.inner.store.prefix(), &self.inner.name);
+        let tag = self.inner.layout.tag(&named.place, part);
+        let mut stored = format!("{prefix}:1{letter}:{{{tag}}}:{name}:").into_bytes();
+        stored.extend_from_slice(&bounded(&named.key));
+        stored
+    }
+
+    /// Takes in what the store has decided.
+    pub(super) fn learn(&self, named: &Named, question: &Question, decision: Decision) -> Answer {
+        let pre_check = self.inner.pre_check.as_ref();
+        if let (Some(check), Some(asked), Some(wait)) =
+            (pre_check, question.asked, decision.retry_after())
+        {
+            check.learn(&question.stored, question.cost, wait, asked);
+        }
+        if let Some(estimates) = &self.inner.estimates {
+            let parts = question.rules.parts.len();
+            estimates.learn(&named.key, question.part, parts, &decision);
+        }
+        if let Some(local) = &question.rules.local {
+            let parts = question.rules.parts.len() as u64;
+            local.follow(&named.key, decision.remaining().saturating_mul(parts));
+        }
+        Answer::of_store(decision, question.part as u32)
+    }
+
+    fn drop_denials(&self, stored: &[u8]) {
+        if let Some(check) = &self.inner.pre_check {
+            check.drop_key(stored);
+        }
+    }
+
+    /// What the failure policy makes of a failure.
+    pub(super) fn without_store(
+        &self,
+        rules: &Rules,
+        error: StoreError,
+        decide: impl FnOnce(&Local) -> Decision,
+    ) -> Result<Answer, StoreError> {
+        self.inner.counters.failed();
+        if error.is_set_up() {
+            return Err(error);
+        }
+        let failure = Arc::new(error);
+        match (self.inner.policy, &rules.local) {
+            (OnFailure::Open, _) => Ok(Answer::assumed(Verdict::Allowed, failure)),
+            (OnFailure::Closed { retry_after }, _) => {
+                Ok(Answer::assumed(Verdict::Denied { retry_after }, failure))
+            }
+            (OnFailure::Local { .. }, Some(local)) => Ok(Answer::fallback(decide(local), failure)),
+            (OnFailure::Report | OnFailure::Local { .. }, _) => Err(Arc::unwrap_or_clone(failure)),
+        }
+    }
+}
+
+fn check_cost(rules: &Rules, cost: u64) -> Result<(), StoreError> {
+    if rules.parts.len() > 1 && cost > rules.smallest {
+        return Err(StoreError::CostAbovePart {
+            cost,
+            most: rules.smallest,
+        });
+    }
+    Ok(())
+}
+
+impl fmt::Debug for RedisLimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisLimiter")
+            .field("name", &self.inner.name)
+            .field("rules", &self.rules())
+            .field("policy", &self.inner.policy)
+            .field("budget", &self.inner.budget)
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
