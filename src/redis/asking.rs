@@ -39,12 +39,6 @@ impl Question {
     pub(super) fn recipe(&self) -> &Recipe {
         &self.rules.parts[self.part]
     }
-
-    /// What says in which slot of a cluster it is.
-    pub(super) fn tag(&self) -> &[u8] {
-        let mut braces = self.stored.split(|byte| b"{}".contains(byte));
-        braces.nth(1).unwrap_or_default()
-    }
 }
 
 /// Puts questions to the store, all in one step, and tells what each limiter said.

@@ -136,6 +136,14 @@ impl StoreError {
             "OOM" | "BUSY" | "LOADING" | "MISCONF" => Self::Overloaded { why: why() },
             "READONLY" | "MASTERDOWN" | "CLUSTERDOWN" | "NOREPLICAS" | "MOVED" | "ASK"
             | "TRYAGAIN" | "UNBLOCKED" => Self::Moving { why: why() },
+            // An EVALSHA is too long for who has given no password.
+            "ERR"
+                if error
+                    .detail()
+                    .is_some_and(|detail| detail.contains("unauthenticated")) =>
+            {
+                Self::Forbidden { why: why() }
+            }
             "ERR" if error.detail().is_some_and(is_overload) => Self::Overloaded { why: why() },
             _ => Self::Unexpected { why: why() },
         };

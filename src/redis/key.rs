@@ -92,6 +92,16 @@ pub(super) fn tag(place: &[u8]) -> String {
     hex(&Sha256::digest(place)[..8])
 }
 
+/// What stands between the braces of a key, or the whole key: what a cluster hashes.
+pub(super) fn tag_of(stored: &[u8]) -> &[u8] {
+    let open = stored.iter().position(|byte| *byte == b'{');
+    let inner = open.map(|open| &stored[open + 1..]).unwrap_or_default();
+    match inner.iter().position(|byte| *byte == b'}') {
+        Some(close @ 1..) => &inner[..close],
+        _ => stored,
+    }
+}
+
 /// A part of a key that is never longer than `LONGEST` and a letter.
 pub(super) fn bounded(bytes: &[u8]) -> Vec<u8> {
     if bytes.len() <= LONGEST {

@@ -411,6 +411,15 @@ impl RedisLimiter {
         }
     }
 
+    /// The key's name in the store, where its place says all.
+    pub(super) fn stored_at_its_place(&self, named: &Named) -> Vec<u8> {
+        self.stored(
+            &self.rules(),
+            named,
+            self.inner.layout.part_of(&named.place),
+        )
+    }
+
     /// The key's name in the store: `prefix:1b:{tag}:name:=key`, with the format's number and the
     /// algorithm's letter.
     fn stored(&self, rules: &Rules, named: &Named, part: usize) -> Vec<u8> {

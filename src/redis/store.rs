@@ -3,6 +3,7 @@
 
 use super::breaker::{Breaker, wait_before};
 use super::failure::StoreError;
+use super::key::tag_of;
 use super::link::{Connection, Held, Link};
 use super::script::{Code, Scripts};
 use super::set_up::SetUpError;
@@ -352,26 +353,23 @@ impl Inner {
         answer.map_err(|error| self.broken(&held, &error))
     }
 
-    /// What a failure comes to. A connection that has broken is not used again.
+    /// What a failure comes to. A connection that has broken is not used again, nor one that has no
+    /// rights: the next may.
     fn broken(&self, held: &Held, error: &RedisError) -> StoreError {
-        if error.is_unrecoverable_error() && matches!(held.connection, Connection::Single(_)) {
+        let failure = StoreError::asking(error);
+        let is_over =
+            error.is_unrecoverable_error() || matches!(failure, StoreError::Forbidden { .. });
+        if is_over && matches!(held.connection, Connection::Single(_)) {
             self.link.discard(held);
         }
-        StoreError::asking(error)
+        failure
     }
 
     fn part(&self, key: &[u8]) -> usize {
         if self.breakers.len() == 1 {
             return 0;
         }
-        let tag = match (
-            key.iter().position(|&b| b == b'{'),
-            key.iter().position(|&b| b == b'}'),
-        ) {
-            (Some(open), Some(close)) if open + 1 < close => &key[open + 1..close],
-            _ => key,
-        };
-        let slot = crc16::State::<crc16::XMODEM>::calculate(tag) % SLOTS;
+        let slot = crc16::State::<crc16::XMODEM>::calculate(tag_of(key)) % SLOTS;
         usize::from(slot / (SLOTS / PARTS))
     }
 

@@ -3,6 +3,7 @@
 use super::answer::{Answer, Basis};
 use super::asking::{Named, Question, ask_store};
 use super::failure::StoreError;
+use super::key::tag_of;
 use super::limiter::RedisLimiter;
 use super::script::Task;
 use crate::decision::{Decision, Verdict};
@@ -84,7 +85,6 @@ pub async fn try_acquire_all(asks: &[Ask]) -> Result<Together, StoreError> {
     if let Some(refused) = refused {
         return Ok(Together::of(refused));
     }
-    check_keys(&questions)?;
     let answer = match ask_store(Task::Acquire, &questions).await {
         Ok(decisions) => {
             let cost = asks
@@ -137,19 +137,15 @@ fn check(asks: &[Ask]) -> Result<(), StoreError> {
             return wrong("a request that is put to several limiters must cost something");
         }
     }
-    Ok(())
-}
-
-fn check_keys(questions: &[Question]) -> Result<(), StoreError> {
-    let wrong = |why| Err(StoreError::Request { why });
-    for (at, question) in questions.iter().enumerate() {
-        if question.tag() != questions[0].tag() {
+    let keys: Vec<_> = asks
+        .iter()
+        .map(|ask| ask.limiter.stored_at_its_place(&ask.named))
+        .collect();
+    for (at, key) in keys.iter().enumerate() {
+        if tag_of(key) != tag_of(&keys[0]) {
             return wrong("keys that are asked about together must have one place");
         }
-        if questions[..at]
-            .iter()
-            .any(|other| other.stored == question.stored)
-        {
+        if keys[..at].contains(key) {
             return wrong("a key of a limiter is asked about twice in one request");
         }
     }

@@ -151,6 +151,8 @@ impl Server {
     pub fn keys(&self, prefix: &str) -> Vec<(Vec<u8>, i64)> {
         let client = redis::Client::open(self.url()).expect("an address");
         let mut connection = client.get_connection().expect("a connection");
+        // Or a replica of a cluster would point to its master.
+        let _ = redis::cmd("READONLY").exec(&mut connection);
         let mut found = Vec::new();
         let mut cursor = 0_u64;
         loop {
