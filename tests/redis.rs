@@ -8,6 +8,9 @@ mod bad_input;
 mod cluster;
 #[path = "redis/faults.rs"]
 mod faults;
+#[cfg(feature = "tower")]
+#[path = "redis/layer.rs"]
+mod layer;
 #[path = "redis/operations.rs"]
 mod operations;
 #[path = "redis/processes.rs"]

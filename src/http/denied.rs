@@ -30,6 +30,20 @@ impl DeniedBody {
         self.response(status, body)
     }
 
+    /// The answer to a request that was refused because nobody could decide.
+    pub(super) fn unavailable(self, retry_after: Option<u64>) -> Response<String> {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let text = match retry_after {
+            Some(seconds) => format!("the limiter is not available: retry in {seconds} s"),
+            None => "the limiter is not available".to_owned(),
+        };
+        let body = match self {
+            Self::Text => text + "\n",
+            Self::Problem => problem::reduced_capacity(status, &text),
+        };
+        self.response(status, body)
+    }
+
     fn response(self, status: StatusCode, body: String) -> Response<String> {
         let content_type = match self {
             Self::Text => "text/plain; charset=utf-8",

@@ -1,7 +1,7 @@
 //! The answer of a limited service, when it comes.
 
 use super::note::Marks;
-use super::rule::Limiter;
+use super::rule::Limited;
 use http::Response;
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -18,7 +18,7 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<I, B, L>
     where
-        L: Limiter,
+        L: Limited,
     {
         #[pin]
         state: State<I, B, L>,
@@ -29,7 +29,7 @@ pin_project! {
     #[project = StateProjection]
     enum State<I, B, L>
     where
-        L: Limiter,
+        L: Limited,
     {
         Inner {
             #[pin]
@@ -43,7 +43,7 @@ pin_project! {
     }
 }
 
-impl<I, B, L: Limiter> ResponseFuture<I, B, L> {
+impl<I, B, L: Limited> ResponseFuture<I, B, L> {
     pub(super) fn inner(future: I, marks: Marks<L>) -> Self {
         Self {
             state: State::Inner { future, marks },
@@ -62,7 +62,7 @@ impl<I, B, L: Limiter> ResponseFuture<I, B, L> {
 impl<I, B, E, L> Future for ResponseFuture<I, B, L>
 where
     I: Future<Output = Result<Response<B>, E>>,
-    L: Limiter,
+    L: Limited,
 {
     type Output = Result<Response<B>, E>;
 
@@ -83,7 +83,7 @@ where
     }
 }
 
-impl<I, B, L: Limiter> fmt::Debug for ResponseFuture<I, B, L> {
+impl<I, B, L: Limited> fmt::Debug for ResponseFuture<I, B, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }

@@ -126,8 +126,13 @@ pub struct Outcome<'a, K> {
     pub rule: usize,
     /// Its key; `None` where none could be had.
     pub key: Option<&'a K>,
-    /// What the limiter answered; `None` where it was not asked for want of a key.
+    /// What the limiter answered; `None` where it was not asked for want of a key, or where a limiter in
+    /// a store could not say how things stand.
     pub decision: Option<&'a Decision>,
+    /// What a limiter in a store has answered, or why it could not; `None` where a limiter of this
+    /// process was asked, or none.
+    #[cfg(feature = "redis")]
+    pub shared: Option<&'a Result<crate::redis::Answer, crate::redis::StoreError>>,
     /// Whether the request was refused, or would have been by a layer that only shadows.
     pub refused: bool,
     /// Whether the request goes on to the inner service.

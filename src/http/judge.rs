@@ -7,8 +7,7 @@ use super::hooks::{Choose, Cost, Observe, Outcome};
 use super::layer::{Config, NoKey};
 use super::note::{Marks, Note, Told};
 use super::refusal::{Refusal, Refused};
-use super::rule::Limiter;
-use crate::decision::Decision;
+use super::rule::{Limited, Limiter};
 use http::{Request, Response};
 use std::ops::Deref;
 
@@ -17,7 +16,7 @@ use std::ops::Deref;
     clippy::large_enum_variant,
     reason = "it is taken apart at once, and the future holds what is large in it"
 )]
-pub(super) enum Judged<L: Limiter, B> {
+pub(super) enum Judged<L: Limited, B> {
     /// It goes on, and its answer is to carry these.
     Admitted(Marks<L>),
     Refused(Response<B>),
@@ -49,12 +48,13 @@ impl<K> Deref for Found<'_, K> {
     }
 }
 
-impl<L: Limiter, E, C, R, O, F> Config<L, E, C, R, O, F> {
+impl<L: Limited, E, C, R, O, F> Config<L, E, C, R, O, F> {
     pub(super) fn judge<ReqBody, ResBody>(
         &self,
         request: &mut Request<ReqBody>,
     ) -> Judged<L, ResBody>
     where
+        L: Limiter,
         E: KeyExtractor<ReqBody, Key = L::Key>,
         C: Cost<ReqBody>,
         R: Choose<ReqBody>,
@@ -138,7 +138,7 @@ impl<L: Limiter, E, C, R, O, F> Config<L, E, C, R, O, F> {
             rule, key, mark, ..
         } = case;
         let refused = told.decision.is_denied();
-        self.tell(mark, rule, Some(&key), Some(&told.decision), refused);
+        self.tell(mark, rule, Some(&key), Some(&told), refused);
         if refused && !self.shadow {
             let note = Note::new(&self.rules, rule, &key, told);
             return Judged::Refused(note.refuse(&self.refusal, self.headers));
@@ -160,7 +160,7 @@ impl<L: Limiter, E, C, R, O, F> Config<L, E, C, R, O, F> {
         mark: O::Mark,
         rule: usize,
         key: Option<&L::Key>,
-        decision: Option<&Decision>,
+        told: Option<&Told>,
         refused: bool,
     ) where
         O: Observe<L::Key>,
@@ -168,7 +168,9 @@ impl<L: Limiter, E, C, R, O, F> Config<L, E, C, R, O, F> {
         let outcome = Outcome {
             rule,
             key,
-            decision,
+            decision: told.and_then(Told::decided),
+            #[cfg(feature = "redis")]
+            shared: told.and_then(|told| told.shared.as_ref()),
             refused,
             admitted: !refused || self.shadow,
         };

@@ -4,7 +4,7 @@ use super::denied::DeniedBody;
 use super::headers::Headers;
 use super::hooks::{EveryRequest, OnePermit, Skip};
 use super::post_paid::{Maker, PostPaid};
-use super::rule::{Limiter, Rule};
+use super::rule::{Limited, Limiter, Rule};
 use super::service::RateLimit;
 use std::fmt;
 use std::sync::Arc;
@@ -47,12 +47,12 @@ use tower_layer::Layer;
 /// # Ok(())
 /// # }
 /// ```
-pub struct RateLimitLayer<L: Limiter, E, C = OnePermit, R = EveryRequest, O = (), F = DeniedBody> {
+pub struct RateLimitLayer<L: Limited, E, C = OnePermit, R = EveryRequest, O = (), F = DeniedBody> {
     config: Arc<Config<L, E, C, R, O, F>>,
 }
 
 /// What all clones of a layer and of its services share.
-pub(super) struct Config<L: Limiter, E, C, R, O, F> {
+pub(super) struct Config<L: Limited, E, C, R, O, F> {
     pub(super) rules: Arc<[Rule<L>]>,
     pub(super) extractor: E,
     pub(super) no_key: NoKey<L::Key>,
@@ -95,7 +95,7 @@ pub enum NoKey<K> {
     Common(K),
 }
 
-impl<L: Limiter, E> RateLimitLayer<L, E> {
+impl<L: Limited, E> RateLimitLayer<L, E> {
     /// A layer with nothing but a limiter and what tells clients apart: every request costs one
     /// permit, what is denied is told in plain text, and only denied answers carry a header.
     pub fn new(rule: impl Into<Rule<L>>, extractor: E) -> Self {
@@ -140,7 +140,7 @@ impl<L: Limiter, E> RateLimitLayer<L, E> {
     }
 }
 
-impl<L: Limiter, E, C, R, O, F> RateLimitLayer<L, E, C, R, O, F> {
+impl<L: Limited, E, C, R, O, F> RateLimitLayer<L, E, C, R, O, F> {
     #[cfg(feature = "tokio")]
     pub(super) fn into_config(self) -> Arc<Config<L, E, C, R, O, F>> {
         self.config
@@ -152,7 +152,7 @@ impl<L: Limiter, E, C, R, O, F> RateLimitLayer<L, E, C, R, O, F> {
     }
 }
 
-impl<S, L: Limiter, E, C, R, O, F> Layer<S> for RateLimitLayer<L, E, C, R, O, F> {
+impl<S, L: Limited, E, C, R, O, F> Layer<S> for RateLimitLayer<L, E, C, R, O, F> {
     type Service = RateLimit<S, L, E, C, R, O, F>;
 
     fn layer(&self, inner: S) -> Self::Service {
@@ -160,7 +160,7 @@ impl<S, L: Limiter, E, C, R, O, F> Layer<S> for RateLimitLayer<L, E, C, R, O, F>
     }
 }
 
-impl<L: Limiter, E, C, R, O, F> Clone for RateLimitLayer<L, E, C, R, O, F> {
+impl<L: Limited, E, C, R, O, F> Clone for RateLimitLayer<L, E, C, R, O, F> {
     fn clone(&self) -> Self {
         Self {
             config: self.config.clone(),
@@ -168,13 +168,13 @@ impl<L: Limiter, E, C, R, O, F> Clone for RateLimitLayer<L, E, C, R, O, F> {
     }
 }
 
-impl<L: Limiter, E, C, R, O, F> fmt::Debug for RateLimitLayer<L, E, C, R, O, F> {
+impl<L: Limited, E, C, R, O, F> fmt::Debug for RateLimitLayer<L, E, C, R, O, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
     }
 }
 
-impl<L: Limiter, E, C, R, O, F> fmt::Debug for Config<L, E, C, R, O, F> {
+impl<L: Limited, E, C, R, O, F> fmt::Debug for Config<L, E, C, R, O, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimitLayer")
             .field("rules", &self.rules)
@@ -186,7 +186,7 @@ impl<L: Limiter, E, C, R, O, F> fmt::Debug for Config<L, E, C, R, O, F> {
 
 /// Makes a [`RateLimitLayer`]; see [`RateLimitLayer::builder`].
 #[must_use = "a builder limits nothing until a layer is built"]
-pub struct LayerBuilder<L: Limiter, E, C = OnePermit, R = EveryRequest, O = (), F = DeniedBody> {
+pub struct LayerBuilder<L: Limited, E, C = OnePermit, R = EveryRequest, O = (), F = DeniedBody> {
     rules: Vec<Rule<L>>,
     extractor: E,
     no_key: NoKey<L::Key>,
@@ -207,7 +207,7 @@ macro_rules! with {
     }};
 }
 
-impl<L: Limiter, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
+impl<L: Limited, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
     /// Another rule, for [`choose`](Self::choose) to send requests to: the second, the third and so on.
     pub fn rule(mut self, rule: impl Into<Rule<L>>) -> Self {
         self.rules.push(rule.into());
@@ -325,7 +325,7 @@ impl<L: Limiter, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
     /// out to cost. It takes an allocation a request.
     pub fn post_paid(mut self) -> Self
     where
-        L: Send + Sync + 'static,
+        L: Limiter + Send + Sync + 'static,
         L::Key: Clone + Send + Sync + 'static,
     {
         self.post_paid = Some(PostPaid::of::<L>);
@@ -351,7 +351,7 @@ impl<L: Limiter, E, C, R, O, F> LayerBuilder<L, E, C, R, O, F> {
     }
 }
 
-impl<L: Limiter, E, C, R, O, F> fmt::Debug for LayerBuilder<L, E, C, R, O, F> {
+impl<L: Limited, E, C, R, O, F> fmt::Debug for LayerBuilder<L, E, C, R, O, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LayerBuilder")
             .field("rules", &self.rules)

@@ -59,6 +59,10 @@ mod queue;
 mod refusal;
 mod rule;
 mod service;
+#[cfg(feature = "redis")]
+mod shared;
+#[cfg(feature = "redis")]
+mod store_keys;
 mod structured;
 mod trust;
 
@@ -80,6 +84,9 @@ pub use post_paid::PostPaid;
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub use queue::{Queue, QueueFuture, QueueLayer};
 pub use refusal::{Grpc, Refusal, Refused};
-pub use rule::{Limiter, Rule, RuleError};
+pub use rule::{Limited, Limiter, Rule, RuleError};
 pub use service::RateLimit;
+#[cfg(feature = "redis")]
+#[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
+pub use shared::SharedFuture;
 pub use trust::Trust;

@@ -3,7 +3,9 @@
 use super::headers::{Headers, retry_after};
 use super::policy::Answer;
 use super::refusal::{Refusal, Refused};
-use super::rule::{Limiter, Rule};
+use super::rule::{Limited, Limiter, Rule};
+#[cfg(feature = "redis")]
+use crate::decision::Verdict;
 use crate::decision::{BLANK, Decision};
 use http::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response};
@@ -22,6 +24,9 @@ pub(super) struct Told {
     /// All of them, if they are more.
     many: Vec<Decision>,
     limits: usize,
+    /// What a limiter in a store has answered, where it was one.
+    #[cfg(feature = "redis")]
+    pub(super) shared: Option<Result<crate::redis::Answer, crate::redis::StoreError>>,
 }
 
 impl Told {
@@ -45,6 +50,64 @@ impl Told {
             each,
             many,
             limits,
+            #[cfg(feature = "redis")]
+            shared: None,
+        }
+    }
+
+    /// The decision, if anybody has decided and said how things stand.
+    pub(super) fn decided(&self) -> Option<&Decision> {
+        #[cfg(feature = "redis")]
+        if let Some(shared) = &self.shared {
+            return shared
+                .as_ref()
+                .ok()
+                .and_then(crate::redis::Answer::decision);
+        }
+        Some(&self.decision)
+    }
+
+    /// Whether the request is refused because nobody could decide.
+    fn is_unavailable(&self) -> bool {
+        #[cfg(feature = "redis")]
+        if let Some(shared) = &self.shared {
+            return match shared {
+                Ok(answer) => answer.basis() == crate::redis::Basis::Assumed,
+                Err(_) => true,
+            };
+        }
+        false
+    }
+
+    /// What a limiter in a store has answered, and what each limit said if that is known.
+    #[cfg(feature = "redis")]
+    pub(super) fn shared(
+        shared: Result<(crate::redis::Answer, Vec<Decision>), crate::redis::StoreError>,
+    ) -> Self {
+        let (shared, mut many) = match shared {
+            Ok((answer, each)) => (Ok(answer), each),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        let limits = many.len();
+        let mut each = [BLANK; INLINE];
+        if limits <= INLINE {
+            each[..limits].copy_from_slice(&many);
+            many = Vec::new();
+        }
+        let bare = |verdict| Decision::new(verdict, 0, 0, 0, BLANK.standing());
+        let decision = match &shared {
+            Ok(answer) => answer
+                .decision()
+                .copied()
+                .unwrap_or_else(|| bare(answer.verdict())),
+            Err(_) => bare(Verdict::Never),
+        };
+        Self {
+            decision,
+            each,
+            many,
+            limits,
+            shared: Some(shared),
         }
     }
 
@@ -97,14 +160,14 @@ impl Told {
 }
 
 /// What was told, and by which limits.
-pub(super) struct Note<L: Limiter> {
+pub(super) struct Note<L: Limited> {
     rules: Arc<[Rule<L>]>,
     rule: usize,
     held: L::Held,
     told: Told,
 }
 
-impl<L: Limiter> Note<L> {
+impl<L: Limited> Note<L> {
     pub(super) fn new(rules: &Arc<[Rule<L>]>, rule: usize, key: &L::Key, told: Told) -> Self {
         Self {
             held: rules[rule].limiter().hold(key),
@@ -120,8 +183,13 @@ impl<L: Limiter> Note<L> {
             let refused = Refused {
                 decision: Some(decision),
                 each,
+                unavailable: self.told.is_unavailable(),
             };
             let mut response = refusal.refuse(&refused);
+            #[cfg(feature = "redis")]
+            if let Some(Err(error)) = &self.told.shared {
+                response.extensions_mut().insert(error.clone());
+            }
             let own = response.headers_mut();
             if let Some(seconds) = retry_after(decision, each)
                 && !own.contains_key(RETRY_AFTER)
@@ -175,13 +243,13 @@ impl<L: Limiter> Note<L> {
 }
 
 /// What the inner service's answer is to carry.
-pub(super) struct Marks<L: Limiter> {
+pub(super) struct Marks<L: Limited> {
     pub(super) note: Option<(Note<L>, Headers)>,
     /// Whether the request was let through only because the layer shadows.
     pub(super) refused: bool,
 }
 
-impl<L: Limiter> Marks<L> {
+impl<L: Limited> Marks<L> {
     pub(super) fn none() -> Self {
         Self {
             note: None,

@@ -42,7 +42,7 @@ use std::sync::Arc;
 pub struct PostPaid(Arc<dyn Fn(u64) -> Decision + Send + Sync>);
 
 /// Makes one for a rule and a key.
-pub(super) type Maker<L> = fn(&Rule<L>, &<L as super::rule::sealed::Limiter>::Key) -> PostPaid;
+pub(super) type Maker<L> = fn(&Rule<L>, &<L as super::rule::sealed::Limited>::Key) -> PostPaid;
 
 impl PostPaid {
     /// Charges `cost` permits, and tells how the client stands then; see

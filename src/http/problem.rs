@@ -6,8 +6,10 @@
 use super::policy::Answer;
 use http::StatusCode;
 
-/// The type that draft-ietf-httpapi-ratelimit-headers registers.
+/// The types that draft-ietf-httpapi-ratelimit-headers registers.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+const REDUCED_CAPACITY: &str =
+    "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 
 /// `detail` is for people, and has no quotes.
 pub(super) fn quota_exceeded(status: StatusCode, detail: &str, each: &[Answer<'_>]) -> String {
@@ -20,6 +22,14 @@ pub(super) fn quota_exceeded(status: StatusCode, detail: &str, each: &[Answer<'_
         r#"{{"type":"{QUOTA_EXCEEDED}","title":"quota exceeded","status":{},"detail":"{detail}","violated-policies":[{}]}}"#,
         status.as_u16(),
         violated.join(",")
+    )
+}
+
+/// `detail` is for people, and has no quotes.
+pub(super) fn reduced_capacity(status: StatusCode, detail: &str) -> String {
+    format!(
+        r#"{{"type":"{REDUCED_CAPACITY}","title":"temporary reduced capacity","status":{},"detail":"{detail}"}}"#,
+        status.as_u16()
     )
 }
 

@@ -12,8 +12,11 @@ use http::{HeaderValue, Response, StatusCode, header};
 pub struct Refused<'a> {
     /// What the limiter answered; `None` if it was not asked, because no key could be had.
     pub decision: Option<&'a Decision>,
-    /// What each limit answered.
+    /// What each limit answered; empty where that is not known.
     pub each: &'a [Answer<'a>],
+    /// Whether nobody has decided, because the store that limits are counted in does not answer: the
+    /// service is not available, rather than the client too fast.
+    pub unavailable: bool,
 }
 
 impl Refused<'_> {
@@ -21,6 +24,7 @@ impl Refused<'_> {
         Self {
             decision: None,
             each: &[],
+            unavailable: false,
         }
     }
 
@@ -70,6 +74,7 @@ impl<B, F: Fn(&Refused<'_>) -> Response<B>> Refusal<B> for F {
 impl<B: From<String>> Refusal<B> for DeniedBody {
     fn refuse(&self, refused: &Refused<'_>) -> Response<B> {
         match refused.decision {
+            Some(_) if refused.unavailable => self.unavailable(refused.retry_after()),
             Some(decision) => denied_response(Headers::None, *self, decision, refused.each),
             None => self.without_key(),
         }
@@ -78,7 +83,7 @@ impl<B: From<String>> Refusal<B> for DeniedBody {
 }
 
 /// The refusal of gRPC: status `RESOURCE_EXHAUSTED` in the head of an answer without a body (or
-/// `UNAUTHENTICATED`, where no key could be had), and in `grpc-retry-pushback-ms` when to come back.
+/// `UNAUTHENTICATED`, where no key could be had, or `UNAVAILABLE`, where a shared limiter could not decide), and in `grpc-retry-pushback-ms` when to come back.
 ///
 /// A client whose retry policy is on waits as long as it is told; where no waiting helps it is told
 /// not to retry.
@@ -100,6 +105,7 @@ pub struct Grpc;
 
 /// The codes of gRPC that are used here.
 const RESOURCE_EXHAUSTED: HeaderValue = HeaderValue::from_static("8");
+const UNAVAILABLE: HeaderValue = HeaderValue::from_static("14");
 const UNAUTHENTICATED: HeaderValue = HeaderValue::from_static("16");
 
 impl<B: Default> Refusal<B> for Grpc {
@@ -113,6 +119,7 @@ impl<B: Default> Refusal<B> for Grpc {
             HeaderValue::from_static("application/grpc"),
         );
         let (status, message) = match refused.decision {
+            Some(_) if refused.unavailable => (UNAVAILABLE, "the limiter is not available"),
             Some(_) => (RESOURCE_EXHAUSTED, "too many requests"),
             None => (UNAUTHENTICATED, "no key to count the request by"),
         };

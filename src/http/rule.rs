@@ -12,30 +12,44 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-/// A limiter that a layer can ask: a [`RateLimiter`] whose keys can be cloned, or an
+/// What a layer can hold requests to: a [`Limiter`], or, with feature `redis`, a limiter in a store.
+///
+/// Sealed: these.
+pub trait Limited: sealed::Limited {}
+
+/// A limiter that answers at once: a [`RateLimiter`] whose keys can be cloned, or an
 /// [`UnkeyedLimiter`], whose key is `()`.
 ///
 /// Sealed: these two.
-pub trait Limiter: sealed::Limiter {}
+pub trait Limiter: Limited + sealed::Limiter {}
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     use super::{Decision, Limit};
 
-    pub trait Limiter {
+    pub trait Limited {
         type Key;
         /// What has to be held so that the limits can be told later.
         type Held;
 
-        fn ask(&self, key: &Self::Key, cost: u64) -> Decision;
-        fn ask_each(&self, key: &Self::Key, cost: u64, each: &mut [Decision]) -> (Decision, usize);
-        fn peek_each(&self, key: &Self::Key, cost: u64, each: &mut [Decision]) -> Decision;
-        fn charge(&self, key: &Self::Key, cost: u64) -> Decision;
         fn hold(&self, key: &Self::Key) -> Self::Held;
         fn limits<'a>(&'a self, held: &'a Self::Held) -> &'a [Limit];
         /// The limits, if they are the same for every key.
         fn limits_for_all(&self) -> Option<&[Limit]>;
+        /// How many limits a key has, if all have as many.
+        fn how_many(&self) -> Option<usize> {
+            self.limits_for_all().map(<[Limit]>::len)
+        }
+    }
+
+    pub trait Limiter: Limited {
+        fn ask(&self, key: &Self::Key, cost: u64) -> Decision;
+        fn ask_each(&self, key: &Self::Key, cost: u64, each: &mut [Decision]) -> (Decision, usize);
+        fn peek_each(&self, key: &Self::Key, cost: u64, each: &mut [Decision]) -> Decision;
+        fn charge(&self, key: &Self::Key, cost: u64) -> Decision;
     }
 }
+
+impl<L: sealed::Limited> Limited for L {}
 
 impl<L: sealed::Limiter> Limiter for L {}
 
@@ -47,9 +61,6 @@ where
     L: LimitSource,
     S: BuildHasher,
 {
-    type Key = K;
-    type Held = Option<Plan<A>>;
-
     fn ask(&self, key: &K, cost: u64) -> Decision {
         self.try_acquire_n(key, cost)
     }
@@ -65,6 +76,18 @@ where
     fn charge(&self, key: &K, cost: u64) -> Decision {
         RateLimiter::charge(self, key, cost)
     }
+}
+
+impl<K, A, T, L, S> sealed::Limited for RateLimiter<K, A, T, L, S>
+where
+    K: Hash + Eq + Clone,
+    A: Algorithm,
+    T: Ticker,
+    L: LimitSource,
+    S: BuildHasher,
+{
+    type Key = K;
+    type Held = Option<Plan<A>>;
 
     fn hold(&self, key: &K) -> Option<Plan<A>> {
         match self.plan_for_all() {
@@ -86,9 +109,6 @@ where
 }
 
 impl<A: Algorithm, T: Ticker> sealed::Limiter for UnkeyedLimiter<A, T> {
-    type Key = ();
-    type Held = ();
-
     fn ask(&self, (): &(), cost: u64) -> Decision {
         self.try_acquire_n(cost)
     }
@@ -104,6 +124,11 @@ impl<A: Algorithm, T: Ticker> sealed::Limiter for UnkeyedLimiter<A, T> {
     fn charge(&self, (): &(), cost: u64) -> Decision {
         UnkeyedLimiter::charge(self, cost)
     }
+}
+
+impl<A: Algorithm, T: Ticker> sealed::Limited for UnkeyedLimiter<A, T> {
+    type Key = ();
+    type Held = ();
 
     fn hold(&self, (): &()) {}
 
@@ -142,12 +167,12 @@ pub struct Rule<L> {
     policies: Option<HeaderValue>,
 }
 
-impl<L: Limiter> Rule<L> {
+impl<L: Limited> Rule<L> {
     /// A rule whose limits are named `default`, or `limit-1`, `limit-2` and so on where there are
     /// several.
     pub fn new(limiter: Arc<L>) -> Self {
-        let names = match limiter.limits_for_all() {
-            Some([_]) => vec![PolicyName::default()],
+        let names = match limiter.how_many() {
+            Some(1) => vec![PolicyName::default()],
             _ => Vec::new(),
         };
         Self::named(limiter, names)
@@ -186,7 +211,7 @@ impl<L: Limiter> Rule<L> {
             .collect::<Result<Vec<_>, _>>()
             .map_err(RuleError::Name)?;
         let given = names.len();
-        if let Some(limits) = self.limiter.limits_for_all().map(<[Limit]>::len)
+        if let Some(limits) = self.limiter.how_many()
             && given != limits
         {
             return Err(RuleError::Count { given, limits });
@@ -196,7 +221,7 @@ impl<L: Limiter> Rule<L> {
 
     fn named(limiter: Arc<L>, mut names: Vec<PolicyName>) -> Self {
         let limits = limiter.limits_for_all();
-        let most = limits.map_or(MOST, <[Limit]>::len);
+        let most = limiter.how_many().unwrap_or(MOST);
         names.extend((names.len()..most).map(PolicyName::numbered));
         let policies = limits.and_then(|limits| {
             let named = names.iter().zip(limits);
@@ -243,7 +268,7 @@ impl<L> Clone for Rule<L> {
     }
 }
 
-impl<L: Limiter> From<Arc<L>> for Rule<L> {
+impl<L: Limited> From<Arc<L>> for Rule<L> {
     fn from(limiter: Arc<L>) -> Self {
         Self::new(limiter)
     }

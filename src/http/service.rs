@@ -7,7 +7,7 @@ use super::hooks::{Choose, Cost, EveryRequest, Observe, OnePermit};
 use super::judge::Judged;
 use super::layer::Config;
 use super::refusal::Refusal;
-use super::rule::Limiter;
+use super::rule::{Limited, Limiter};
 use http::{Request, Response};
 use std::fmt;
 use std::sync::Arc;
@@ -18,14 +18,19 @@ use tower_service::Service;
 /// [`RateLimitLayer`](super::RateLimitLayer).
 ///
 /// It is ready when the inner service is, and calls that very one.
-pub struct RateLimit<S, L: Limiter, E, C = OnePermit, R = EveryRequest, O = (), F = DeniedBody> {
+pub struct RateLimit<S, L: Limited, E, C = OnePermit, R = EveryRequest, O = (), F = DeniedBody> {
     inner: S,
     config: Arc<Config<L, E, C, R, O, F>>,
 }
 
-impl<S, L: Limiter, E, C, R, O, F> RateLimit<S, L, E, C, R, O, F> {
+impl<S, L: Limited, E, C, R, O, F> RateLimit<S, L, E, C, R, O, F> {
     pub(super) fn new(inner: S, config: Arc<Config<L, E, C, R, O, F>>) -> Self {
         Self { inner, config }
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) fn config(&self) -> &Arc<Config<L, E, C, R, O, F>> {
+        &self.config
     }
 
     /// The inner service.
@@ -44,7 +49,7 @@ impl<S, L: Limiter, E, C, R, O, F> RateLimit<S, L, E, C, R, O, F> {
     }
 }
 
-impl<S: Clone, L: Limiter, E, C, R, O, F> Clone for RateLimit<S, L, E, C, R, O, F> {
+impl<S: Clone, L: Limited, E, C, R, O, F> Clone for RateLimit<S, L, E, C, R, O, F> {
     /// The clone shares the limiter: there is one count.
     fn clone(&self) -> Self {
         Self {
@@ -54,7 +59,7 @@ impl<S: Clone, L: Limiter, E, C, R, O, F> Clone for RateLimit<S, L, E, C, R, O, 
     }
 }
 
-impl<S: fmt::Debug, L: Limiter, E, C, R, O, F> fmt::Debug for RateLimit<S, L, E, C, R, O, F> {
+impl<S: fmt::Debug, L: Limited, E, C, R, O, F> fmt::Debug for RateLimit<S, L, E, C, R, O, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimit")
             .field("inner", &self.inner)

@@ -41,11 +41,15 @@ impl Question {
     }
 }
 
+/// What a limiter has said.
+pub(super) struct Said {
+    pub(super) whole: Decision,
+    /// What each of its limits has.
+    pub(super) each: Vec<Decision>,
+}
+
 /// Puts questions to the store, all in one step, and tells what each limiter said.
-pub(super) async fn ask_store(
-    task: Task,
-    questions: &[Question],
-) -> Result<Vec<Decision>, StoreError> {
+pub(super) async fn ask_store(task: Task, questions: &[Question]) -> Result<Vec<Said>, StoreError> {
     let Some(first) = questions.first() else {
         return Ok(vec![]);
     };
@@ -80,13 +84,17 @@ pub(super) async fn ask_store(
     let whole = questions.iter().zip(limits).map(|(question, count)| {
         let (own, others) = rest.split_at(count);
         rest = others;
-        match own {
+        let whole = match own {
             [decision] => *decision,
             _ => {
                 let whole = Decision::of_parts(own, question.cost);
                 let spent = own.iter().all(|limit| limit.spent() > 0);
                 if spent { whole } else { whole.unspent() }
             }
+        };
+        Said {
+            whole,
+            each: own.to_vec(),
         }
     });
     Ok(whole.collect())

@@ -54,7 +54,7 @@ macro_rules! as_number {
     )*};
 }
 
-as_number!(u32, u64, u128, i32, i64, IpAddr);
+as_number!(u32, u64, u128, usize, i32, i64, IpAddr);
 
 impl<K: StoreKey + ?Sized> StoreKey for &K {
     fn write_key(&self, bytes: &mut Vec<u8>) {

@@ -60,6 +60,8 @@ impl Layout {
 pub(super) struct Rules {
     /// One, or those that a limit is split into.
     pub(super) parts: Vec<Recipe>,
+    /// The limits before they were split.
+    pub(super) limits: Limits,
     /// What the smallest of them holds.
     pub(super) smallest: u64,
     pub(super) local: Option<Local>,
@@ -74,6 +76,7 @@ impl Rules {
         policy: OnFailure,
     ) -> Result<Self, SetUpError> {
         let whole = Recipe::new(algorithm, limits)?;
+        let limits = whole.limits.clone();
         let local = match policy {
             OnFailure::Local { servers } => Some(Local::new(&whole, servers)?),
             _ => None,
@@ -95,6 +98,7 @@ impl Rules {
         }
         Ok(Self {
             parts,
+            limits,
             smallest,
             local,
         })

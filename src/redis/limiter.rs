@@ -6,6 +6,7 @@ use super::builder::{RedisBuilder, Unchosen};
 use super::counts::{Counters, Counts};
 use super::failure::StoreError;
 use super::key::{StoreKey, bounded};
+use super::keyed::Keyed;
 use super::layout::{Layout, Rules};
 use super::local::Local;
 use super::parts::Estimates;
@@ -103,23 +104,41 @@ impl RedisLimiter {
         key: &K,
         cost: u64,
     ) -> Result<Answer, StoreError> {
+        let (answer, _) = self.try_acquire_each(key, cost).await?;
+        Ok(answer)
+    }
+
+    /// As [`try_acquire_n`](Self::try_acquire_n), with what each limit said by itself, in their order: for
+    /// headers. It is empty where that is not known.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub async fn try_acquire_each<K: StoreKey + ?Sized>(
+        &self,
+        key: &K,
+        cost: u64,
+    ) -> Result<(Answer, Vec<Decision>), StoreError> {
         let named = self.named(key);
         if cost == 0 {
             return self.look(&named, 0).await;
         }
         let question = match self.question(&named, cost)? {
             Ok(question) => question,
-            Err(known) => return Ok(known),
+            Err(known) => return Ok((known, vec![])),
         };
-        let answer = match ask_store(Task::Acquire, std::slice::from_ref(&question)).await {
-            Ok(decisions) => self.learn(&named, &question, decisions[0]),
+        let (answer, each) = match ask_store(Task::Acquire, std::slice::from_ref(&question)).await {
+            Ok(mut said) => {
+                let said = said.swap_remove(0);
+                (self.learn(&named, &question, said.whole), said.each)
+            }
             Err(error) => {
                 let spend = |local: &Local| local.decide(&named.key, cost);
-                self.without_store(&question.rules, error, spend)?
+                (self.without_store(&question.rules, error, spend)?, vec![])
             }
         };
         self.inner.counters.count(&answer);
-        Ok(answer)
+        Ok((answer, each))
     }
 
     /// Answers what [`try_acquire`](Self::try_acquire) would, and changes nothing. What remains is told as
@@ -142,28 +161,33 @@ impl RedisLimiter {
         key: &K,
         cost: u64,
     ) -> Result<Answer, StoreError> {
-        self.look(&self.named(key), cost).await
+        Ok(self.look(&self.named(key), cost).await?.0)
     }
 
-    async fn look(&self, named: &Named, cost: u64) -> Result<Answer, StoreError> {
+    async fn look(&self, named: &Named, cost: u64) -> Result<(Answer, Vec<Decision>), StoreError> {
         let rules = self.rules();
         check_cost(&rules, cost)?;
         if cost > rules.smallest {
-            return Ok(Answer::never(Basis::PreCheck));
+            return Ok((Answer::never(Basis::PreCheck), vec![]));
         }
-        let mut seen = Vec::new();
+        let (mut seen, mut each) = (Vec::new(), Vec::new());
         for part in self.parts_of(&rules, named) {
             let question = self.about(&rules, named, part, cost, None);
             match ask_store(Task::Peek, std::slice::from_ref(&question)).await {
-                Ok(decisions) => seen.push(decisions[0].unspent()),
+                Ok(mut said) => {
+                    let said = said.swap_remove(0);
+                    seen.push(said.whole.unspent());
+                    each = said.each;
+                }
                 Err(error) => {
-                    return self.without_store(&rules, error, |local| local.peek(&named.key, cost));
+                    let peek = |local: &Local| local.peek(&named.key, cost);
+                    return Ok((self.without_store(&rules, error, peek)?, vec![]));
                 }
             }
         }
         Ok(match seen[..] {
-            [decision] => Answer::of_store(decision, 0),
-            _ => Answer::of_parts(&seen),
+            [decision] => (Answer::of_store(decision, 0), each),
+            _ => (Answer::of_parts(&seen), vec![]),
         })
     }
 
@@ -180,15 +204,15 @@ impl RedisLimiter {
     ) -> Result<Answer, StoreError> {
         let named = self.named(key);
         if cost == 0 {
-            return self.look(&named, 0).await;
+            return Ok(self.look(&named, 0).await?.0);
         }
         let rules = self.rules();
         let part = self.choose(&rules, &named)[0];
         let most = rules.parts[part].most_owed;
         let question = self.about(&rules, &named, part, cost.min(most), None);
         match ask_store(Task::Charge, std::slice::from_ref(&question)).await {
-            Ok(decisions) => {
-                let decision = decisions[0];
+            Ok(said) => {
+                let decision = said[0].whole;
                 let standing = decision.standing();
                 let charged = Decision::new(Verdict::Allowed, 0, 0, decision.reading(), standing);
                 Ok(self.learn(&named, &question, charged))
@@ -300,6 +324,11 @@ impl RedisLimiter {
         self.inner.counters.read()
     }
 
+    /// The same limiter for keys of one type, for a layer in front of HTTP (feature `tower`); see [`Keyed`].
+    pub fn keyed<K: StoreKey>(&self) -> Keyed<K> {
+        Keyed::new(self.clone())
+    }
+
     /// The store that it is on.
     pub fn store(&self) -> &Store {
         &self.inner.store
@@ -308,6 +337,11 @@ impl RedisLimiter {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.inner.name
+    }
+
+    /// The limits that keys are held to, as the last [`refresh`](Self::refresh) has left them.
+    pub fn limits(&self) -> Limits {
+        self.rules().limits.clone()
     }
 
     /// A request of it, to be put to the store together with others by
@@ -320,7 +354,7 @@ impl RedisLimiter {
         }
     }
 
-    /// The limits that it keeps, as a whole.
+    /// What is counted now, as a whole.
     pub(super) fn rules(&self) -> Arc<Rules> {
         let rules = self.inner.rules.read();
         rules.unwrap_or_else(PoisonError::into_inner).clone()

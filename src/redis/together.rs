@@ -86,7 +86,8 @@ pub async fn try_acquire_all(asks: &[Ask]) -> Result<Together, StoreError> {
         return Ok(Together::of(refused));
     }
     let answer = match ask_store(Task::Acquire, &questions).await {
-        Ok(decisions) => {
+        Ok(said) => {
+            let decisions: Vec<Decision> = said.iter().map(|said| said.whole).collect();
             let cost = asks
                 .iter()
                 .fold(0, |sum: u64, ask| sum.saturating_add(ask.cost));
