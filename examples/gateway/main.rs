@@ -9,8 +9,9 @@ use clap::{Parser, ValueEnum};
 use http::{HeaderName, Uri};
 use tokio::signal::unix::{SignalKind, signal};
 use tollgate::http::{DeniedBody, Headers, IpNet};
+use tollgate::redis::OnFailure;
 use tollgate::{AnyAlgorithm, Limit};
-use tollgate_gateway::{Error, KeyBy, Route, Settings, TrustFlags, start};
+use tollgate_gateway::{Error, KeyBy, Route, Settings, TrustFlags, parse_on_failure, start};
 
 /// Passes requests on, as many of each client as its limit allows.
 #[derive(Debug, Parser)]
@@ -65,6 +66,15 @@ struct Flags {
     /// Tells the denied in application/problem+json, rather than in a line of text.
     #[arg(long)]
     problem: bool,
+
+    /// Keeps the counts in a store that other gateways share: one server, or several of a cluster.
+    #[arg(long, value_name = "redis://HOST:PORT", requires = "on_failure")]
+    redis: Vec<String>,
+
+    /// What becomes of requests while the store does not decide: open, closed, local/SERVERS (a share of
+    /// the limit, decided here), report (503).
+    #[arg(long, value_name = "POLICY", requires = "redis", value_parser = parse_on_failure)]
+    on_failure: Option<OnFailure>,
 
     /// So many keys are tracked, for each limit.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -124,6 +134,8 @@ impl From<Flags> for Settings {
                 true => DeniedBody::Problem,
                 false => DeniedBody::Text,
             },
+            redis: flags.redis,
+            on_failure: flags.on_failure.unwrap_or(OnFailure::Report),
             max_keys: flags.max_keys,
             allow_when_full: matches!(flags.when_full, WhenFull::Allow),
             evict_every: flags.evict_every,
@@ -183,6 +195,8 @@ mod tests {
         assert!(error(&["--route", "/search"]).contains("write PATH=LIMIT"));
         assert!(error(&["--key", "cookie"]).contains("write ip, header:NAME or everyone"));
         assert!(error(&["--evict-every", "soon"]).contains("soon"));
+        assert!(error(&["--redis", "redis://localhost"]).contains("--on-failure"));
+        assert!(error(&["--redis", "a", "--on-failure", "ajar"]).contains("local/SERVERS"));
         assert!(
             error(&["--trust-hops", "1", "--trust", "10.0.0.0/8"]).contains("cannot be used with")
         );

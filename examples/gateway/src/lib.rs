@@ -8,6 +8,8 @@
 //!
 //! An answer of the upstream may pause for as long as it likes: it may be a stream of events.
 //!
+//! Several gateways share their counts with `--redis redis://HOST:6379 --on-failure local/4`.
+//!
 //! There is a page that lives at <http://localhost:9090/>. Without `--upstream` it answers by itself.
 
 mod admin;
@@ -22,7 +24,7 @@ mod sparse;
 mod top;
 mod upstream;
 
-pub use limits::{KeyBy, Route, Settings, TrustFlags};
+pub use limits::{KeyBy, Route, Settings, TrustFlags, parse_on_failure};
 pub use serve::{Gateway, start};
 
 /// Whatever goes wrong, for people.

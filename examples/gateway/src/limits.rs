@@ -8,8 +8,9 @@ use std::time::Duration;
 use http::{HeaderName, Request, Uri};
 use tollgate::http::{
     ClientAddr, ClientIp, DeniedBody, HeaderKey, HeaderValueKey, Headers, IpNet, KeyExtractor,
-    PathTemplate, Rule, Trust,
+    Limited, PathTemplate, Rule, Trust,
 };
+use tollgate::redis::{Keyed, OnFailure, RedisLimiter, Store, StoreKey};
 use tollgate::{AnyAlgorithm, Evictor, Limit, RateLimiter, WhenFull};
 
 use crate::Error;
@@ -37,7 +38,11 @@ pub struct Settings {
     pub headers: Headers,
     /// How they are told that they are denied.
     pub body: DeniedBody,
-    /// For each limit, of the routes as well.
+    /// Where counts are kept that other gateways share: one server, or several of a cluster.
+    pub redis: Vec<String>,
+    /// What becomes of requests while it does not decide.
+    pub on_failure: OnFailure,
+    /// For each limit, of the routes as well; without a store.
     pub max_keys: usize,
     /// Whether keys beyond are let through uncounted, rather than denied.
     pub allow_when_full: bool,
@@ -62,6 +67,8 @@ impl Default for Settings {
             trust: TrustFlags::default(),
             headers: Headers::None,
             body: DeniedBody::Text,
+            redis: Vec::new(),
+            on_failure: OnFailure::Report,
             max_keys: 1_000_000,
             allow_when_full: false,
             evict_every: Duration::from_secs(10),
@@ -196,6 +203,37 @@ impl fmt::Display for Key {
 
 pub(crate) type Limiter = RateLimiter<Key, AnyAlgorithm>;
 
+impl StoreKey for Key {
+    fn write_key(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Ip(address) => address.write_key(bytes),
+            // No address begins so.
+            Self::Header(value) => {
+                bytes.push(b'h');
+                value.write_key(bytes);
+            }
+            Self::Everyone => bytes.push(b'*'),
+        }
+    }
+}
+
+/// What becomes of requests while the store does not decide: `open`, `closed`, `local/4`, `report`.
+pub fn parse_on_failure(text: &str) -> Result<OnFailure, Error> {
+    match text.split_once('/') {
+        None if text == "open" => Ok(OnFailure::Open),
+        None if text == "closed" => Ok(OnFailure::Closed {
+            retry_after: Duration::from_secs(1),
+        }),
+        None if text == "report" => Ok(OnFailure::Report),
+        Some(("local", servers)) => {
+            let servers = servers.parse();
+            let servers = servers.map_err(|_| format!("'{text}' has no number of servers"))?;
+            Ok(OnFailure::Local { servers })
+        }
+        _ => Err(format!("'{text}' is none of open, closed, local/SERVERS and report").into()),
+    }
+}
+
 /// Finds a request's key.
 #[derive(Clone, Debug)]
 pub(crate) enum Keys {
@@ -216,12 +254,38 @@ impl<B> KeyExtractor<B> for Keys {
     }
 }
 
+/// Limits that are counted here, or in a store.
+#[derive(Clone)]
+pub(crate) enum Rules {
+    Local(Vec<Rule<Limiter>>),
+    Shared(Vec<Rule<Keyed<Key>>>, Store),
+}
+
+/// The same limits, kept by limiters that `make` makes of each one's name.
+fn rules<L: Limited>(
+    settings: &Settings,
+    mut make: impl FnMut(&str, &[Limit]) -> Result<L, Error>,
+) -> Result<Vec<Rule<L>>, Error> {
+    let mut rules = vec![Rule::new(Arc::new(make("default", &settings.limits)?))];
+    for (at, route) in settings.routes.iter().enumerate() {
+        let limiter = make(&format!("route-{}", at + 1), &[route.limit])?;
+        let name = header_name(&route.path);
+        rules.push(Rule::new(Arc::new(limiter)).names([name.as_str()])?);
+    }
+    Ok(rules)
+}
+
+/// What a header can carry of a path.
+fn header_name(path: &str) -> String {
+    path.chars().filter(|c| matches!(c, ' '..='~')).collect()
+}
+
 /// Limiters, and which of them a request is held to.
 #[derive(Clone)]
 pub(crate) struct Limits {
     pub(crate) keys: Keys,
     /// The general one, then those of the routes.
-    pub(crate) rules: Vec<Rule<Limiter>>,
+    pub(crate) rules: Rules,
     pub(crate) names: Vec<String>,
     paths: PathTemplate,
     costs: Arc<[u64]>,
@@ -242,22 +306,6 @@ impl Limits {
             KeyBy::Header(name) => Keys::Header(HeaderKey::new(name.clone())),
             KeyBy::Everyone => Keys::Everyone,
         };
-        let limiter = |limits: &[Limit]| -> Result<Arc<Limiter>, Error> {
-            let algorithm = match limits {
-                [_] => settings.algorithm,
-                _ => AnyAlgorithm::AllOf,
-            };
-            let full = match settings.allow_when_full {
-                true => WhenFull::Allow,
-                false => WhenFull::Deny,
-            };
-            let limiter = RateLimiter::builder(limits)
-                .algorithm(algorithm)
-                .max_keys(settings.max_keys)
-                .when_full(full)
-                .build()?;
-            Ok(Arc::new(limiter))
-        };
         if settings.limits.len() > 1
             && !matches!(
                 settings.algorithm,
@@ -271,26 +319,48 @@ impl Limits {
             )
             .into());
         }
-        let mut rules = vec![Rule::new(limiter(&settings.limits)?)];
+        let algorithm = |limits: &[Limit]| match limits {
+            [_] => settings.algorithm,
+            _ => AnyAlgorithm::AllOf,
+        };
+        let rules = if settings.redis.is_empty() {
+            Rules::Local(rules(settings, |_, limits| {
+                let full = match settings.allow_when_full {
+                    true => WhenFull::Allow,
+                    false => WhenFull::Deny,
+                };
+                let limiter = RateLimiter::builder(limits).algorithm(algorithm(limits));
+                Ok(limiter
+                    .max_keys(settings.max_keys)
+                    .when_full(full)
+                    .build()?)
+            })?)
+        } else {
+            let store = match &settings.redis[..] {
+                [url] => Store::open(url)?,
+                urls => Store::open_cluster(urls)?,
+            };
+            let rules = rules(settings, |name, limits| {
+                let limiter = RedisLimiter::builder(&store, name, limits);
+                let limiter = limiter.algorithm(algorithm(limits));
+                Ok(limiter.on_failure(settings.on_failure).build()?.keyed())
+            })?;
+            Rules::Shared(rules, store)
+        };
+        let routes = settings.routes.iter();
         let mut names = vec!["default".to_owned()];
-        let mut costs = vec![1];
-        for route in &settings.routes {
-            // What a header can carry of a path.
-            let name: String = route
-                .path
-                .chars()
-                .filter(|c| matches!(c, ' '..='~'))
-                .collect();
-            let rule = Rule::new(limiter(&[route.limit])?).names([name.as_str()])?;
-            rules.push(rule);
-            names.push(name);
-            costs.push(route.cost);
-        }
+        names.extend(routes.clone().map(|route| header_name(&route.path)));
+        let costs: Vec<u64> = std::iter::once(1)
+            .chain(routes.map(|route| route.cost))
+            .collect();
         let paths = PathTemplate::new(settings.routes.iter().map(|route| route.path.as_str()))?;
-        let evictors = rules
-            .iter()
-            .map(|rule| Evictor::start(rule.limiter(), settings.evict_every))
-            .collect::<Result<_, _>>()?;
+        let evictors = match &rules {
+            Rules::Local(rules) => rules
+                .iter()
+                .map(|rule| Evictor::start(rule.limiter(), settings.evict_every))
+                .collect::<Result<_, _>>()?,
+            Rules::Shared(..) => Vec::new(),
+        };
         let limits = Self {
             keys,
             rules,
@@ -353,6 +423,19 @@ mod tests {
                 .to_string()
                 .contains("'cookie' is no key")
         );
+    }
+
+    #[test]
+    fn a_failure_policy_is_chosen_by_name() {
+        assert_eq!(parse_on_failure("open").unwrap(), OnFailure::Open);
+        assert_eq!(
+            parse_on_failure("local/4").unwrap(),
+            OnFailure::Local { servers: 4 }
+        );
+        for wrong in ["", "ajar", "local", "local/", "local/x", "open/1"] {
+            let error = parse_on_failure(wrong).unwrap_err().to_string();
+            assert!(error.contains(&format!("'{wrong}'")), "{error}");
+        }
     }
 
     #[test]

@@ -12,8 +12,9 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use serde_json::json;
 use tollgate::http::{Observe, Outcome};
+use tollgate::redis::{Answer, Basis};
 
-use crate::limits::{Key, Limits};
+use crate::limits::{Key, Limits, Rules};
 use crate::refusals::Refusals;
 use crate::top::Top;
 
@@ -21,6 +22,12 @@ use crate::top::Top;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByRule {
     rule: String,
+}
+
+/// Who has decided, where counts are in a store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByBasis {
+    basis: &'static str,
 }
 
 /// So many of the keys that are denied most are shown.
@@ -42,6 +49,8 @@ struct Inner {
     decision: Histogram,
     tracked: Family<ByRule, Gauge>,
     in_flight: Gauge,
+    bases: Family<ByBasis, Counter>,
+    breaker_open: Gauge,
     denied_in_all: AtomicU64,
     allowed_in_all: AtomicU64,
     top: Top<Key>,
@@ -83,6 +92,19 @@ impl Metrics {
             "How long decisions took",
             decision.clone(),
         );
+        let (bases, breaker_open) = (Family::default(), Gauge::default());
+        if matches!(limits.rules, Rules::Shared(..)) {
+            registry.register(
+                "decisions_by_basis",
+                "Who has decided: the store, a denial of it that is remembered, the local limiter, nobody",
+                bases.clone(),
+            );
+            registry.register(
+                "store_breaker_open",
+                "Whether the store is not asked, as it has failed",
+                breaker_open.clone(),
+            );
+        }
         let of_rule = |family: &Family<ByRule, Counter>| -> Vec<Counter> {
             let names = limits.names.iter();
             let labels = names.map(|rule| ByRule { rule: rule.clone() });
@@ -101,6 +123,8 @@ impl Metrics {
             decision,
             tracked,
             in_flight,
+            bases,
+            breaker_open,
             denied_in_all: AtomicU64::new(0),
             allowed_in_all: AtomicU64::new(0),
             top: Top::new(),
@@ -116,9 +140,16 @@ impl Metrics {
     /// The text that Prometheus reads.
     pub(crate) fn text(&self) -> String {
         let inner = &self.0;
-        for (rule, name) in inner.limits.rules.iter().zip(&inner.limits.names) {
-            let tracked = inner.tracked.get_or_create(&ByRule { rule: name.clone() });
-            tracked.set(rule.limiter().tracked_keys() as i64);
+        if let Rules::Local(rules) = &inner.limits.rules {
+            for (rule, name) in rules.iter().zip(&inner.limits.names) {
+                let tracked = inner.tracked.get_or_create(&ByRule { rule: name.clone() });
+                tracked.set(rule.limiter().tracked_keys() as i64);
+            }
+        }
+        if let Rules::Shared(_, store) = &inner.limits.rules {
+            inner
+                .breaker_open
+                .set(i64::from(store.counts().breaker_open));
         }
         let mut text = String::new();
         match encode(&mut text, &inner.registry) {
@@ -130,8 +161,12 @@ impl Metrics {
     /// What the page reads.
     pub(crate) fn json(&self) -> String {
         let inner = &self.0;
-        let rules = inner.limits.rules.iter();
-        let tracked: usize = rules.map(|rule| rule.limiter().tracked_keys()).sum();
+        let tracked: Option<usize> = match &inner.limits.rules {
+            Rules::Local(rules) => {
+                Some(rules.iter().map(|rule| rule.limiter().tracked_keys()).sum())
+            }
+            Rules::Shared(..) => None,
+        };
         let top: Vec<_> = inner
             .top
             .most(SHOWN)
@@ -170,6 +205,15 @@ impl Observe<Key> for Metrics {
             .is_some_and(|decision| decision.is_untracked())
         {
             inner.untracked.inc();
+        }
+        if let Some(shared) = outcome.shared {
+            let basis = match shared.as_ref().map(Answer::basis) {
+                Ok(Basis::Store) => "store",
+                Ok(Basis::PreCheck) => "pre-check",
+                Ok(Basis::Fallback) => "fallback",
+                _ => "nobody",
+            };
+            inner.bases.get_or_create(&ByBasis { basis }).inc();
         }
         if !outcome.refused {
             inner.allowed[outcome.rule].inc();

@@ -17,8 +17,18 @@ impl Refusals {
         let Some(left_out) = self.0.line() else {
             return;
         };
-        let Some((key, decision)) = outcome.key.zip(outcome.decision) else {
+        let Some(key) = outcome.key else {
             warn!(rule, left_out, "refused: nothing to count the request by");
+            return;
+        };
+        let Some(decision) = outcome.decision else {
+            let (retry_after, failure) = match outcome.shared {
+                Some(Ok(answer)) => (answer.retry_after(), answer.failure()),
+                Some(Err(error)) => (None, Some(error)),
+                None => (None, None),
+            };
+            let failure = failure.map(tracing::field::display);
+            warn!(rule, %key, ?retry_after, failure, left_out, "refused");
             return;
         };
         let retry_after = decision.retry_after();

@@ -21,7 +21,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 use tracing::{info, warn};
 
 use crate::body::Answer;
-use crate::limits::{Limits, Settings};
+use crate::limits::{Limits, Rules, Settings};
 use crate::metrics::Metrics;
 use crate::proxy::Proxy;
 use crate::sparse::Sparse;
@@ -72,6 +72,25 @@ impl Gateway {
     }
 }
 
+/// The layer over limiters of one kind or the other.
+macro_rules! layer {
+    ($rules:expr, $limits:expr, $settings:expr, $metrics:expr) => {{
+        let mut rules = $rules.iter().cloned();
+        let general = rules.next().ok_or("there is no limit")?;
+        let builder = RateLimitLayer::builder(general, $limits.keys.clone());
+        let (choosing, costing) = ($limits.clone(), $limits.clone());
+        rules
+            .fold(builder, |builder, rule| builder.rule(rule))
+            .choose(move |request: &Request<Incoming>| Some(choosing.rule(request)))
+            .cost(move |request: &Request<Incoming>| costing.cost(request))
+            .headers($settings.headers)
+            .refusal($settings.body)
+            .observe($metrics.clone())
+            .shadow($settings.shadow)
+            .build()
+    }};
+}
+
 /// Starts a gateway.
 ///
 /// # Errors
@@ -94,21 +113,18 @@ pub async fn start(settings: Settings) -> Result<Gateway, Error> {
         let service = in_flight(inner, metrics.clone());
         tokio::spawn(accept(listener, service, stopped.clone()))
     } else {
-        let mut rules = limits.rules.iter().cloned();
-        let general = rules.next().ok_or("there is no limit")?;
-        let builder = RateLimitLayer::builder(general, limits.keys.clone());
-        let (choosing, costing) = (limits.clone(), limits.clone());
-        let layer = rules
-            .fold(builder, |builder, rule| builder.rule(rule))
-            .choose(move |request: &Request<Incoming>| Some(choosing.rule(request)))
-            .cost(move |request: &Request<Incoming>| costing.cost(request))
-            .headers(settings.headers)
-            .refusal(settings.body)
-            .observe(metrics.clone())
-            .shadow(settings.shadow)
-            .build();
-        let service = in_flight(layer.layer(inner), metrics.clone());
-        tokio::spawn(accept(listener, service, stopped.clone()))
+        match &limits.rules {
+            Rules::Local(rules) => {
+                let layer = layer!(rules, limits, settings, metrics);
+                let service = in_flight(layer.layer(inner), metrics.clone());
+                tokio::spawn(accept(listener, service, stopped.clone()))
+            }
+            Rules::Shared(rules, _) => {
+                let layer = layer!(rules, limits, settings, metrics);
+                let service = in_flight(layer.layer(inner), metrics.clone());
+                tokio::spawn(accept(listener, service, stopped.clone()))
+            }
+        }
     };
     let page = service_fn(move |request: Request<Incoming>| {
         let answer = admin::answer(&request, &metrics);

@@ -2,6 +2,14 @@
 
 mod admin;
 mod bad_clients;
+mod fleet;
 mod limits;
 mod proxying;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the tests of the library"
+)]
+#[path = "../../../tests/redis/server.rs"]
+mod server;
 mod support;
