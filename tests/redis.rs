@@ -11,6 +11,8 @@ mod faults;
 #[cfg(feature = "tower")]
 #[path = "redis/layer.rs"]
 mod layer;
+#[path = "redis/masters.rs"]
+mod masters;
 #[path = "redis/operations.rs"]
 mod operations;
 #[path = "redis/processes.rs"]
@@ -19,6 +21,8 @@ mod processes;
 mod proxy;
 #[path = "redis/server.rs"]
 mod server;
+#[path = "redis/together.rs"]
+mod together;
 
 use server::Server;
 use std::time::Duration;

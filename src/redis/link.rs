@@ -26,8 +26,20 @@ const IN_FLIGHT: usize = 1_024;
 /// Where the store is.
 #[derive(Clone)]
 enum Target {
-    Single(Client),
+    Single(Box<Client>),
     Cluster(Box<ClusterClient>),
+}
+
+#[cfg(feature = "redis-tls")]
+impl Target {
+    fn is_encrypted(&self) -> bool {
+        use ::redis::ConnectionAddr::TcpTls;
+        match self {
+            Self::Single(client) => matches!(client.get_connection_info().addr(), TcpTls { .. }),
+            // A cluster may tell of servers with other addresses.
+            Self::Cluster(_) => true,
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -99,7 +111,7 @@ struct Shared {
 impl Link {
     pub(super) fn to(url: &str) -> Result<Self, SetUpError> {
         let client = Client::open(url).map_err(|error| address_error(url, &error))?;
-        Ok(Self::new(Target::Single(client)))
+        Ok(Self::new(Target::Single(Box::new(client))))
     }
 
     pub(super) fn to_cluster(urls: &[String]) -> Result<Self, SetUpError> {
@@ -148,7 +160,7 @@ impl Link {
             }
         };
         let gone = || StoreError::Unreachable {
-            why: "the attempt to connect was given up with its runtime".into(),
+            why: "the attempt to connect has ended with its runtime, or panicked".into(),
         };
         let outcome = coming.wait_for(Option::is_some).await;
         match outcome {
@@ -199,6 +211,16 @@ impl Link {
 
 impl Shared {
     async fn connect(&self, target: Target) -> Result<Held, StoreError> {
+        #[cfg(feature = "redis-tls")]
+        if target.is_encrypted() {
+            // Without one that the program has chosen, the library would panic where two are to be had.
+            #[allow(
+                deprecated,
+                reason = "the other one takes a C compiler and minutes to build"
+            )]
+            let provider = rustls::crypto::ring::default_provider();
+            let _ = provider.install_default();
+        }
         let attempt = async {
             Ok(match target {
                 Target::Single(client) => {

@@ -159,7 +159,7 @@ impl Store {
     ///
     /// If it is not, or does not answer within `budget`.
     pub async fn check(&self, budget: Duration) -> Result<(), StoreError> {
-        let key = self.inner.prefix.clone().into_bytes();
+        let key = format!("{}:", self.inner.prefix).into_bytes();
         let mut sent = false;
         let asking = async {
             let mut held = self.inner.link.connection().await?;

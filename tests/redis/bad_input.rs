@@ -116,6 +116,41 @@ async fn a_right_that_is_missing_is_reported() {
     );
 }
 
+/// What the page for operators says.
+const RIGHTS: &str =
+    "+evalsha +eval +time +get +set +del +exists +pexpire +lindex +llen +rpush +rpop +ltrim";
+
+#[tokio::test]
+async fn the_rights_that_operators_are_told_of_are_enough() {
+    assert!(include_str!("../../src/redis/mod.rs").contains(RIGHTS));
+    let server = Server::start();
+    let mut rights = vec!["ACL", "SETUSER", "limiter", "on", ">pass", "~tollgate:*"];
+    rights.extend(RIGHTS.split(' '));
+    server.tell(&rights);
+    for algorithm in AnyAlgorithm::ALL {
+        let store = Store::open(&format!("redis://limiter:pass@127.0.0.1:{}", server.port()));
+        let store = store.expect("an address");
+        store
+            .check(Duration::from_secs(5))
+            .await
+            .expect("it is well");
+        let limiter = RedisLimiter::builder(&store, "test", Limit::per_hour(5))
+            .algorithm(algorithm)
+            .budget(Duration::from_secs(5))
+            .on_failure(OnFailure::Report)
+            .build()
+            .expect("a limiter");
+        for _ in 0..3 {
+            let answer = limiter.try_acquire(KEY).await.expect("an answer");
+            limiter.refund(KEY, &answer).await.expect("a refund");
+            limiter.try_acquire_n(KEY, 2).await.expect("an answer");
+        }
+        limiter.peek(KEY).await.expect("an answer");
+        limiter.charge(KEY, 9).await.expect("an answer");
+        limiter.reset(KEY).await.expect("a reset");
+    }
+}
+
 #[tokio::test]
 async fn a_value_that_is_not_ours_is_reported_and_left_alone() {
     let server = Server::start();

@@ -28,6 +28,10 @@ fn main() {
         "memory",
         "instructions",
         "wire",
+        "redis",
+        "redis-denied",
+        "redis-split",
+        "redis-first-denial",
     ] {
         let kept = report::target().join("tables").join(format!("{name}.md"));
         if let Ok(kept) = fs::read_to_string(kept) {
