@@ -44,7 +44,11 @@ impl Recipe {
                     let _ = write!(text, "{count}/{unit}/{burst}");
                     numbers.extend([count, unit, burst].map(|number| number.to_string()));
                 }
-                ("b", vec![text, limits.len().to_string()], numbers)
+                if algorithm == AnyAlgorithm::TokenBucket {
+                    ("b", vec![text], numbers)
+                } else {
+                    ("a", vec![text, limits.len().to_string()], numbers)
+                }
             }
             AnyAlgorithm::FixedWindow => ("w", vec![], window(&limits[0])?),
             AnyAlgorithm::SlidingCounter => ("c", vec![], window(&limits[0])?),
@@ -146,7 +150,7 @@ mod tests {
     fn a_bucket_is_told_in_lowest_terms() {
         let recipe = recipe(AnyAlgorithm::TokenBucket, "100/min burst 20").expect("it fits");
         let told: Vec<_> = recipe.arguments(3).collect();
-        assert_eq!(told, ["1/600000/20", "1", "3", "1", "600000", "20"]);
+        assert_eq!(told, ["1/600000/20", "3", "1", "600000", "20"]);
     }
 
     #[test]

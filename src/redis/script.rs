@@ -8,6 +8,8 @@ use std::time::Duration;
 const CLOCK: &str = include_str!("scripts/clock.lua");
 const RECIPES: &str = include_str!("scripts/recipes.lua");
 const BUCKETS: &str = include_str!("scripts/buckets.lua");
+const TOKEN_BUCKET: &str = include_str!("scripts/token_bucket.lua");
+const ALL_OF: &str = include_str!("scripts/all_of.lua");
 const FIXED_WINDOW: &str = include_str!("scripts/fixed_window.lua");
 const SLIDING_LOG: &str = include_str!("scripts/sliding_log.lua");
 const SLIDING_COUNTER: &str = include_str!("scripts/sliding_counter.lua");
@@ -67,19 +69,29 @@ pub(super) struct Scripts {
     mixed: Code,
 }
 
-const KINDS: [(&str, &str); 4] = [
-    ("b", BUCKETS),
-    ("w", FIXED_WINDOW),
-    ("c", SLIDING_COUNTER),
-    ("l", SLIDING_LOG),
+/// The letter of each algorithm, and the files that it takes.
+const KINDS: [(&str, &[&str]); 5] = [
+    ("b", &[BUCKETS, TOKEN_BUCKET]),
+    ("a", &[BUCKETS, ALL_OF]),
+    ("w", &[FIXED_WINDOW]),
+    ("c", &[SLIDING_COUNTER]),
+    ("l", &[SLIDING_LOG]),
 ];
 
 impl Scripts {
     pub(super) fn with_clock(clock: &str) -> Self {
+        let all = [
+            BUCKETS,
+            TOKEN_BUCKET,
+            ALL_OF,
+            FIXED_WINDOW,
+            SLIDING_COUNTER,
+            SLIDING_LOG,
+        ];
         Self {
-            decide: KINDS.map(|(_, file)| Code::new(clock, &[file], DECIDE)),
-            refund: KINDS.map(|(_, file)| Code::new(clock, &[file], REFUND)),
-            mixed: Code::new(clock, &KINDS.map(|(_, file)| file), DECIDE),
+            decide: KINDS.map(|(_, files)| Code::new(clock, files, DECIDE)),
+            refund: KINDS.map(|(_, files)| Code::new(clock, files, REFUND)),
+            mixed: Code::new(clock, &all, DECIDE),
         }
     }
 

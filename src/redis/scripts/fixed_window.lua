@@ -6,9 +6,9 @@
 -- ARGV: cost, permits, period.
 local function read_window(key, now, permits, period)
   local start, count = now - now % period, 0
-  local value = redis.call('GET', key)
+  local value = call('GET', key)
   if value then
-    local s, c, p = string.match(value, '^(%d+) (%d+) (%d+)$')
+    local s, c, p = match(value, '^(%d+) (%d+) (%d+)$')
     if not s then foreign(key) end
     s, c, p = tonumber(s), min(tonumber(c), permits), tonumber(p)
     if p == period then
@@ -22,26 +22,22 @@ local function read_window(key, now, permits, period)
 end
 
 local function write_window(key, now, start, count, period)
-  keep(key, string.format('%.0f %.0f %.0f', start, count, period), start + period - now)
+  keep(key, format('%.0f %.0f %.0f', start, count, period), start + period - now)
 end
 
-recipes.w = function(key, now, at)
+recipes.w = function(key, now, what, at, reply)
   local cost, permits, period = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local start, count = read_window(key, now, permits, period)
   local left = start + period - now
   local wait = count + cost > permits and left or 0
-
-  return wait, at + 3, function(what, reply)
-    if what then
-      local spent = min(cost, permits - count)
-      if spent > 0 then
-        count = count + spent
-        write_window(key, now, start, count, period)
-      end
+  if what == 'charge' or (what == 'acquire' and wait == 0) then
+    local spent = min(cost, permits - count)
+    if spent > 0 then
+      count = count + spent
+      write_window(key, now, start, count, period)
     end
-    local n = #reply
-    reply[n + 1], reply[n + 2] = wait, permits - count
-    reply[n + 3] = count > 0 and left or 0
-    reply[n + 4] = count > 0 and left or 0
   end
+  local back = count > 0 and left or 0
+  tell(reply, wait, permits - count, back, back)
+  return wait, at + 3
 end

@@ -8,14 +8,25 @@ local spent_at = tonumber(ARGV[#ARGV])
 local refunds = {}
 
 refunds.b = function()
-  if redis.call('EXISTS', key) == 0 then return end
-  local state = read_buckets(key, now, 2)
-  local owed = 0
-  for i, limit in ipairs(state.limits) do
-    state.debts[i] = max(0, state.debts[i] - state.cost * limit.unit)
-    owed = max(owed, state.debts[i])
+  local spec, back = ARGV[2], tonumber(ARGV[3])
+  local count, unit, burst = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+  local last, debt = read_bucket(key, now, spec, count, unit, burst)
+  if not last then return end
+  debt = max(0, debt - back * unit)
+  if debt == 0 then call('DEL', key) else write_bucket(key, last, debt, spec, ceil(debt / count) + last - now) end
+end
+
+refunds.a = function()
+  local spec, n, back = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+  local limits = limits_at(2, n)
+  local last, debts = read_buckets(key, now, spec, limits)
+  if not last then return end
+  local reset = 0
+  for i = 1, n do
+    debts[i] = max(0, debts[i] - back * limits[3 * i - 1])
+    reset = max(reset, ceil(debts[i] / limits[3 * i - 2]))
   end
-  if owed == 0 then redis.call('DEL', key) else write_buckets(state) end
+  if reset == 0 then call('DEL', key) else write_buckets(key, last, debts, spec, reset + last - now) end
 end
 
 -- Only in the window in which it was spent.
@@ -24,7 +35,7 @@ refunds.w = function()
   local start, count = read_window(key, now, permits, period)
   if count == 0 or start ~= spent_at - spent_at % period then return end
   count = max(0, count - cost)
-  if count == 0 then redis.call('DEL', key) else write_window(key, now, start, count, period) end
+  if count == 0 then call('DEL', key) else write_window(key, now, start, count, period) end
 end
 
 -- Only in the window in which it was spent, the current one or the one before.
@@ -39,7 +50,7 @@ refunds.c = function()
   else
     return
   end
-  if redis.call('EXISTS', key) == 1 then write_counter(key, now, start, current, previous, period) end
+  if call('EXISTS', key) == 1 then write_counter(key, now, start, current, previous, period) end
 end
 
 -- Only entries that still count, newest first, and none from after the time at which it was spent.
@@ -51,7 +62,7 @@ refunds.l = function()
     if not time then break end
     newest = newest or time
     if time <= max(now, newest) - period or (cost == 0 and time <= spent_at) then break end
-    redis.call('RPOP', key)
+    call('RPOP', key)
     local permits = after - before
     if time <= spent_at then
       local back = min(permits, cost)

@@ -8,25 +8,27 @@
 --
 -- ARGV: cost, permits, period.
 local function entry(key, index)
-  local text = redis.call('LINDEX', key, index)
+  local text = call('LINDEX', key, index)
   if not text then return nil end
-  local time, before, after = string.match(text, '^(%d+) (%d+) (%d+)$')
+  local time, before, after = match(text, '^(%d+) (%d+) (%d+)$')
   if not time then foreign(key) end
   return tonumber(time), tonumber(before), tonumber(after)
 end
 
 local function append(key, time, before, after)
-  redis.call('RPUSH', key, string.format('%.0f %.0f %.0f', time, before, after))
+  call('RPUSH', key, format('%.0f %.0f %.0f', time, before, after))
 end
 
 -- The list has its time to live from its newest entry.
 local function keep_log(key, left)
-  redis.call('PEXPIRE', key, lifetime(left))
+  call('PEXPIRE', key, lifetime(left))
 end
 
--- The first of `count` entries, from `from` on, of which `is` holds: it does of all that follow.
+-- The first of `count` entries, from `from` on, of which `is` holds: it does of all that follow. Most often
+-- it is the very first.
 local function first_where(key, from, count, is)
-  local low, high = from, count
+  if is(entry(key, from)) then return from end
+  local low, high = from + 1, count
   while low < high do
     local middle = floor((low + high) / 2)
     if is(entry(key, middle)) then high = middle else low = middle + 1 end
@@ -34,9 +36,9 @@ local function first_where(key, from, count, is)
   return low
 end
 
-recipes.l = function(key, now, at)
+recipes.l = function(key, now, what, at, reply)
   local cost, permits, period = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local count = redis.call('LLEN', key)
+  local count = call('LLEN', key)
   local judged, before_all, after_all, live = now, 0, 0, count
   if count > 0 then
     local newest, _, after = entry(key, count - 1)
@@ -55,28 +57,23 @@ recipes.l = function(key, now, at)
   end
   local used = after_all - before_all
   local wait = used + cost > permits and used > 0 and wait_until(max(0, permits - cost)) or 0
-
-  return wait, at + 3, function(what, reply)
-    if what then
-      local spent = min(cost, max(0, permits - used))
-      if spent > 0 then
-        if live > 0 then
-          redis.call('LTRIM', key, live, -1)
-          count, live = count - live, 0
-        end
-        append(key, judged, after_all, after_all + spent)
-        count, after_all, used = count + 1, after_all + spent, used + spent
-        keep_log(key, judged + period - now)
+  if what == 'charge' or (what == 'acquire' and wait == 0) then
+    local spent = min(cost, max(0, permits - used))
+    if spent > 0 then
+      if live > 0 then
+        call('LTRIM', key, live, -1)
+        count, live = count - live, 0
       end
-    end
-    local remaining = max(0, permits - used)
-    local n = #reply
-    reply[n + 1], reply[n + 2] = wait, remaining
-    if used == 0 then
-      reply[n + 3], reply[n + 4] = 0, 0
-    else
-      reply[n + 3] = wait_until(permits - remaining - 1)
-      reply[n + 4] = (entry(key, count - 1)) + period - now
+      append(key, judged, after_all, after_all + spent)
+      count, after_all, used = count + 1, after_all + spent, used + spent
+      keep_log(key, judged + period - now)
     end
   end
+  local remaining, more, reset = max(0, permits - used), 0, 0
+  if used > 0 then
+    more = wait_until(permits - remaining - 1)
+    reset = entry(key, count - 1) + period - now
+  end
+  tell(reply, wait, remaining, more, reset)
+  return wait, at + 3
 end
