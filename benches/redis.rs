@@ -53,6 +53,9 @@ fn built(builder: RedisBuilder<Unchosen>) -> RedisLimiter {
 #[derive(Clone)]
 enum Contender {
     Incr(redis::aio::MultiplexedConnection),
+    /// A script that asks for the time, reads a value and writes one, and decides nothing: what no script
+    /// that keeps a state can be faster than.
+    Bare(redis::aio::MultiplexedConnection, String),
     Limiter(RedisLimiter),
     /// One request in ten goes to the first, which allows it; the others to the second, which has nothing.
     Mixed(RedisLimiter, RedisLimiter),
@@ -67,6 +70,12 @@ impl Contender {
                 command.arg(format!("bench:{key}"));
                 let count: u64 = command.query_async(connection).await.expect("a count");
                 count > 0
+            }
+            Self::Bare(connection, digest) => {
+                let mut command = redis::cmd("EVALSHA");
+                command.arg(&*digest).arg(1).arg(format!("bare:{key}"));
+                let told: Vec<u64> = command.query_async(connection).await.expect("numbers");
+                told.len() == 5
             }
             Self::Limiter(limiter) => limiter
                 .try_acquire(&key)
@@ -84,6 +93,11 @@ impl Contender {
         }
     }
 }
+
+const BARE: &str = "local time = redis.call('TIME')
+                    redis.call('GET', KEYS[1])
+                    redis.call('SET', KEYS[1], time[1] .. ' 1000000;1/1/1000000', 'PX', '60000')
+                    return { 1, 0, 999999, 1, 1 }";
 
 /// What a turn has measured.
 struct Turn {
@@ -218,8 +232,13 @@ async fn one_server() {
     };
     let window = Limit::new(100_000_000, Duration::from_secs(10)).expect("a limit");
     let log = Limit::new(100_000, Duration::from_secs(1)).expect("a limit");
+    let mut load = redis::cmd("SCRIPT");
+    load.arg("LOAD").arg(BARE);
+    let digest = load.query_async(&mut incr.clone()).await;
+    let bare = Contender::Bare(incr.clone(), digest.expect("its digest"));
     let contenders = [
         ("INCR", Contender::Incr(incr.clone())),
+        ("a script of TIME, GET, SET", bare),
         ("token bucket", of(AnyAlgorithm::TokenBucket, ample())),
         (
             "AllOf of five",

@@ -8,6 +8,7 @@ use super::pre_check::Asked;
 use super::recipe::Recipe;
 use super::script::{Reply, Task};
 use crate::decision::Decision;
+use ::redis::Cmd;
 use std::sync::Arc;
 
 /// A key's bytes, and where it is kept.
@@ -54,48 +55,39 @@ pub(super) async fn ask_store(task: Task, questions: &[Question]) -> Result<Vec<
         return Ok(vec![]);
     };
     let store = first.limiter.store();
-    let recipes = || questions.iter().map(Question::recipe);
-    let code = store
-        .scripts()
-        .code(task, recipes().map(|recipe| recipe.letter));
-    let mut arguments = vec![task.word().to_owned()];
-    for question in questions {
-        arguments.push(question.recipe().letter.to_owned());
-        arguments.extend(question.recipe().arguments(question.cost));
-    }
-    let keys: Vec<_> = questions
+    let letters = questions.iter().map(|question| question.recipe().letter);
+    let code = store.scripts().code(task, letters);
+    let keys: Vec<&[u8]> = questions
         .iter()
-        .map(|question| question.stored.clone())
+        .map(|question| &question.stored[..])
         .collect();
-    let budget = questions
-        .iter()
-        .map(|question| question.limiter.budget())
-        .min();
-    let value = store.run(code, &keys, &arguments, budget.unwrap_or_default());
-    let limits: Vec<usize> = recipes().map(|recipe| recipe.limits.len()).collect();
-    let reply = Reply::read(value.await?, limits.iter().sum())?;
-    let whose: Vec<usize> = limits
-        .iter()
-        .enumerate()
-        .flat_map(|(at, count)| std::iter::repeat_n(at, *count))
-        .collect();
-    let all: Vec<Decision> = reply.decisions(|at| questions[whose[at]].cost).collect();
-    let mut rest = &all[..];
-    let whole = questions.iter().zip(limits).map(|(question, count)| {
-        let (own, others) = rest.split_at(count);
+    let arguments = |command: &mut Cmd| {
+        command.arg(task.word());
+        for question in questions {
+            question.recipe().write_arguments(question.cost, command);
+        }
+    };
+    let budget = questions.iter().map(|question| question.limiter.budget());
+    let value = store.run(code, &keys, arguments, budget.min().unwrap_or_default());
+    let limits = |question: &Question| question.recipe().limits.len();
+    let reply = Reply::read(&value.await?, questions.iter().map(limits).sum())?;
+    let mut rest = &reply.limits[..];
+    let said = questions.iter().map(|question| {
+        let (own, others) = rest.split_at(limits(question));
         rest = others;
-        let whole = match own {
-            [decision] => *decision,
+        let each: Vec<Decision> = own
+            .iter()
+            .map(|limit| reply.decision(limit, question.cost))
+            .collect();
+        let whole = match each[..] {
+            [decision] => decision,
             _ => {
-                let whole = Decision::of_parts(own, question.cost);
-                let spent = own.iter().all(|limit| limit.spent() > 0);
+                let whole = Decision::of_parts(&each, question.cost);
+                let spent = each.iter().all(|limit| limit.spent() > 0);
                 if spent { whole } else { whole.unspent() }
             }
         };
-        Said {
-            whole,
-            each: own.to_vec(),
-        }
+        Said { whole, each }
     });
-    Ok(whole.collect())
+    Ok(said.collect())
 }

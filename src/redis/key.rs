@@ -89,7 +89,12 @@ impl<A: StoreKey, B: StoreKey> StoreKey for (A, B) {
 /// The first 16 hexadecimal digits of a digest: braces and what stands between them come from here
 /// only, so that nobody outside chooses a slot by more than chance.
 pub(super) fn tag(place: &[u8]) -> String {
-    hex(&Sha256::digest(place)[..8])
+    let digest = Sha256::digest(place);
+    let (first, _) = digest.split_at(8);
+    let word = first
+        .iter()
+        .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    format!("{word:016x}")
 }
 
 /// What stands between the braces of a key, or the whole key: what a cluster hashes.

@@ -18,6 +18,7 @@ use super::store::{Store, chance};
 use super::together::Ask;
 use crate::algorithm::Limits;
 use crate::decision::{Decision, Verdict};
+use ::redis::Cmd;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -248,23 +249,22 @@ impl RedisLimiter {
         let recipe = question.recipe();
         let code = self.inner.store.scripts();
         let code = code.code(Task::Refund, [recipe.letter].into_iter());
-        let arguments: Vec<String> = [recipe.letter.to_owned()]
-            .into_iter()
-            .chain(recipe.arguments(question.cost))
-            .chain([(decision.reading() / 1_000).to_string()])
-            .collect();
-        let keys = [question.stored];
+        let arguments = |command: &mut Cmd| {
+            recipe.write_arguments(question.cost, command);
+            command.arg(decision.reading() / 1_000);
+        };
+        let keys = [&question.stored[..]];
         let outcome = self
             .inner
             .store
-            .run(code, &keys, &arguments, self.inner.budget);
+            .run(code, &keys, arguments, self.inner.budget);
         let outcome = outcome.await;
         // Before or after: an answer that is under way may be of either time.
-        self.drop_denials(&keys[0]);
+        self.drop_denials(keys[0]);
         if let Some(estimates) = &self.inner.estimates {
             estimates.forget(&named.key);
         }
-        outcome.and_then(|value| Reply::read(value, 0)).map(drop)
+        outcome.and_then(|value| Reply::read(&value, 0)).map(drop)
     }
 
     /// Makes the key as if it had never been seen.

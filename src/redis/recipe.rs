@@ -3,6 +3,7 @@
 use super::set_up::SetUpError;
 use crate::algorithm::{Algorithm as _, AnyAlgorithm, Limits};
 use crate::limit::Limit;
+use ::redis::Cmd;
 use std::fmt::Write as _;
 
 /// The largest product that a script makes of a limit's numbers: twice this, and a cost beside it, are
@@ -76,11 +77,9 @@ impl Recipe {
     }
 
     /// What the scripts are told of a request of this cost.
-    pub(super) fn arguments(&self, cost: u64) -> impl Iterator<Item = String> + '_ {
-        let before = self.before.iter().cloned();
-        before
-            .chain([cost.to_string()])
-            .chain(self.after.iter().cloned())
+    pub(super) fn write_arguments(&self, cost: u64, command: &mut Cmd) {
+        command.arg(self.letter);
+        command.arg(&self.before).arg(cost).arg(&self.after);
     }
 }
 
@@ -149,8 +148,13 @@ mod tests {
     #[test]
     fn a_bucket_is_told_in_lowest_terms() {
         let recipe = recipe(AnyAlgorithm::TokenBucket, "100/min burst 20").expect("it fits");
-        let told: Vec<_> = recipe.arguments(3).collect();
-        assert_eq!(told, ["1/600000/20", "3", "1", "600000", "20"]);
+        let mut command = Cmd::new();
+        recipe.write_arguments(3, &mut command);
+        let mut told = ::redis::Cmd::new();
+        for text in ["b", "1/600000/20", "3", "1", "600000", "20"] {
+            told.arg(text);
+        }
+        assert_eq!(command.get_packed_command(), told.get_packed_command());
     }
 
     #[test]

@@ -121,70 +121,73 @@ impl Scripts {
 #[derive(Debug)]
 pub(super) struct Reply {
     /// The store's time, in microseconds.
-    pub(super) at: u64,
-    /// Four numbers for each limit.
-    limits: Vec<[u64; 4]>,
+    at: u64,
+    /// Wait, remaining, next permit after and reset after of each limit.
+    pub(super) limits: Vec<[u64; 4]>,
+    admitted: bool,
 }
 
 impl Reply {
-    pub(super) fn read(value: Value, limits: usize) -> Result<Self, StoreError> {
-        let nonsense = |value: &Value| {
-            let mut shown = format!("{value:?}");
-            if shown.len() > 200 {
-                let end = (0..=200).rev().find(|at| shown.is_char_boundary(*at));
-                shown.truncate(end.unwrap_or(0));
-            }
-            StoreError::unexpected(format!("a script's reply of {limits} limits: {shown}"))
+    pub(super) fn read(value: &Value, limits: usize) -> Result<Self, StoreError> {
+        let numbers = match value {
+            Value::Array(items) if items.len() == 1 + 4 * limits => items,
+            _ => return Err(nonsense(value, limits)),
         };
-        let Value::Array(items) = &value else {
-            return Err(nonsense(&value));
-        };
-        let numbers = items.iter().map(|item| match item {
+        let number = |item: &Value| match item {
             Value::Int(number) => u64::try_from(*number).ok(),
             _ => None,
-        });
-        let Some(numbers) = numbers.collect::<Option<Vec<u64>>>() else {
-            return Err(nonsense(&value));
         };
-        match numbers.split_first() {
-            Some((&at, rest)) if rest.len() == 4 * limits => Ok(Self {
+        let four = |four: &[Value]| {
+            Some([
+                number(&four[0])?,
+                number(&four[1])?,
+                number(&four[2])?,
+                number(&four[3])?,
+            ])
+        };
+        let fours: Option<Vec<[u64; 4]>> = numbers[1..].chunks_exact(4).map(four).collect();
+        match (number(&numbers[0]), fours) {
+            (Some(at), Some(limits)) => Ok(Self {
                 at,
-                limits: rest.chunks_exact(4).map(four).collect(),
+                admitted: limits.iter().all(|[wait, ..]| *wait == 0),
+                limits,
             }),
-            _ => Err(nonsense(&value)),
+            _ => Err(nonsense(value, limits)),
         }
     }
 
-    /// What each limit said of a request that asked it for so much.
-    pub(super) fn decisions(&self, cost: impl Fn(usize) -> u64) -> impl Iterator<Item = Decision> {
-        let admitted = self.limits.iter().all(|[wait, ..]| *wait == 0);
-        self.limits.iter().enumerate().map(move |(at, limit)| {
-            let [wait, remaining, more, reset] = *limit;
-            let verdict = match wait {
-                _ if cost(at) == 0 => Verdict::Allowed,
-                0 => Verdict::Allowed,
-                _ => Verdict::Denied {
-                    retry_after: Duration::from_micros(wait),
-                },
-            };
-            let standing = Standing {
-                remaining,
-                next_permit_after: more.saturating_mul(1_000),
-                reset_after: reset.saturating_mul(1_000),
-            };
-            let reading = self.at.saturating_mul(1_000);
-            let decision = Decision::new(verdict, 0, cost(at), reading, standing);
-            if admitted {
-                decision
-            } else {
-                decision.unspent()
+    /// What one of its limits said of a request that asked it for so much.
+    pub(super) fn decision(&self, limit: &[u64; 4], cost: u64) -> Decision {
+        let [wait, remaining, more, reset] = *limit;
+        let verdict = if wait == 0 || cost == 0 {
+            Verdict::Allowed
+        } else {
+            Verdict::Denied {
+                retry_after: Duration::from_micros(wait),
             }
-        })
+        };
+        let standing = Standing {
+            remaining,
+            next_permit_after: more.saturating_mul(1_000),
+            reset_after: reset.saturating_mul(1_000),
+        };
+        let reading = self.at.saturating_mul(1_000);
+        let decision = Decision::new(verdict, 0, cost, reading, standing);
+        if self.admitted {
+            decision
+        } else {
+            decision.unspent()
+        }
     }
 }
 
-fn four(chunk: &[u64]) -> [u64; 4] {
-    [chunk[0], chunk[1], chunk[2], chunk[3]]
+fn nonsense(value: &Value, limits: usize) -> StoreError {
+    let mut shown = format!("{value:?}");
+    if shown.len() > 200 {
+        let end = (0..=200).rev().find(|at| shown.is_char_boundary(*at));
+        shown.truncate(end.unwrap_or(0));
+    }
+    StoreError::unexpected(format!("a script's reply of {limits} limits: {shown}"))
 }
 
 #[cfg(test)]
@@ -225,15 +228,12 @@ mod tests {
             Value::Array(vec![int(1); 6]),
             Value::SimpleString("é".repeat(400)),
         ] {
-            let error = Reply::read(value, 1).unwrap_err();
+            let error = Reply::read(&value, 1).unwrap_err();
             assert!(error.is_set_up(), "{error}");
         }
-        let reply = Reply::read(
-            Value::Array(vec![int(5), int(0), int(7), int(1), int(2)]),
-            1,
-        );
-        let reply = reply.expect("a reply");
-        let decision = reply.decisions(|_| 3).next().expect("one limit");
+        let value = Value::Array(vec![int(5), int(0), int(7), int(1), int(2)]);
+        let reply = Reply::read(&value, 1).expect("a reply");
+        let decision = reply.decision(&reply.limits[0], 3);
         assert!(decision.is_allowed());
         assert_eq!((decision.remaining(), decision.reading()), (7, 5_000));
     }

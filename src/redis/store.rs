@@ -204,12 +204,12 @@ impl Store {
         Arc::ptr_eq(&self.inner.link, &other.inner.link) && self.prefix() == other.prefix()
     }
 
-    /// Runs a script, in all within `budget`.
+    /// Runs a script, in all within `budget`. `arguments` writes what follows the keys.
     pub(super) async fn run(
         &self,
         code: &Code,
-        keys: &[Vec<u8>],
-        arguments: &[String],
+        keys: &[&[u8]],
+        arguments: impl Fn(&mut Cmd),
         budget: Duration,
     ) -> Result<Value, StoreError> {
         let call = Call {
@@ -217,7 +217,7 @@ impl Store {
             keys,
             arguments,
         };
-        let key = keys.first().map_or(&[][..], Vec::as_slice);
+        let key = keys.first().copied().unwrap_or_default();
         self.inner.within(key, budget, call).await
     }
 
@@ -241,22 +241,23 @@ trait Request {
     fn again(&self) -> Cmd;
 }
 
-struct Call<'a> {
+struct Call<'a, A> {
     code: &'a Code,
-    keys: &'a [Vec<u8>],
-    arguments: &'a [String],
+    keys: &'a [&'a [u8]],
+    arguments: A,
 }
 
-impl Call<'_> {
+impl<A: Fn(&mut Cmd)> Call<'_, A> {
     fn command(&self, name: &str, script: &str) -> Cmd {
-        let mut command = cmd(name);
-        command.arg(script).arg(self.keys.len());
-        command.arg(self.keys).arg(self.arguments);
+        let mut command = Cmd::with_capacity(16, 256);
+        command.arg(name).arg(script);
+        command.arg(self.keys.len()).arg(self.keys);
+        (self.arguments)(&mut command);
         command
     }
 }
 
-impl Request for Call<'_> {
+impl<A: Fn(&mut Cmd)> Request for Call<'_, A> {
     fn first(&self) -> Cmd {
         self.command("EVALSHA", &self.code.digest)
     }
