@@ -4,6 +4,11 @@
 -- of its algorithm and that algorithm's part. Reply: the time, then four numbers for each limit; the request
 -- was admitted if each one's first, its wait, is 0.
 local now = clock()
+if #KEYS == 1 then
+  local reply = { now }
+  recipes[ARGV[2]](KEYS[1], now, ARGV[1], 3, reply)
+  return reply
+end
 
 local function each(what)
   local reply, at, longest = { now }, 2, 0
@@ -15,9 +20,7 @@ local function each(what)
   return reply, longest
 end
 
--- Of several keys all are looked at before the first is written.
-if ARGV[1] == 'acquire' and #KEYS > 1 then
-  local reply, longest = each('peek')
-  if longest > 0 then return reply end
-end
-return (each(ARGV[1]))
+-- All are looked at before the first is written.
+local reply, longest = each('peek')
+if ARGV[1] == 'acquire' and longest == 0 then reply = each('acquire') end
+return reply
