@@ -70,7 +70,7 @@ fn head() -> String {
          that is not done.\n\n\
          {model}, {cores} cores; {}.\n\n\
          ```sh\n\
-         cargo bench -p tollgate-benches\n\
+         cargo bench -p tollgate-benches   # needs redis-server\n\
          benches/instructions   # needs valgrind\n\
          examples/gateway/wire-cost   # needs wrk\n\
          cargo run --release -p tollgate-benches --bin table\n\
