@@ -122,6 +122,8 @@ mod answer;
 mod asking;
 mod breaker;
 mod builder;
+mod call;
+mod corrections;
 mod counts;
 mod failure;
 mod key;

@@ -1,26 +1,21 @@
-//! A store that all servers share, and one call to it: connect, ask, and at most one retry, all within
-//! one span of time.
+//! A store that all servers share: where it is, how it is configured, what it was asked.
 
-use super::breaker::{Breaker, wait_before};
+use super::breaker::Breaker;
+use super::call::{Forget, PARTS, Run};
 use super::failure::StoreError;
-use super::key::tag_of;
-use super::link::{Connection, Held, Link};
+use super::link::Link;
 use super::script::{Code, Scripts};
 use super::set_up::SetUpError;
-use ::redis::{Cmd, ErrorKind, RedisError, RetryMethod, ServerErrorKind, Value, cmd};
+use ::redis::{Cmd, Value};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 /// An answer that takes longer is a bad sign for the circuit breaker, unless told otherwise.
 const SLOW: Duration = Duration::from_millis(25);
-
-/// The slots of a cluster are judged in so many parts, as they are kept by different servers.
-const PARTS: u16 = 16;
-const SLOTS: u16 = 16_384;
 
 /// A Redis or Valkey server, or a cluster of them, in which limiters keep their counts.
 ///
@@ -42,21 +37,21 @@ pub struct Store {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    link: Arc<Link>,
-    breakers: Arc<[Breaker]>,
+pub(super) struct Inner {
+    pub(super) link: Arc<Link>,
+    pub(super) breakers: Arc<[Breaker]>,
     prefix: String,
-    slow: Duration,
+    pub(super) slow: Duration,
     scripts: Arc<Scripts>,
-    counts: Arc<StoreCounters>,
+    pub(super) counts: Arc<StoreCounters>,
 }
 
 #[derive(Debug, Default)]
-struct StoreCounters {
-    calls: AtomicU64,
-    scripts_sent: AtomicU64,
-    retries: AtomicU64,
-    ambiguous: AtomicU64,
+pub(super) struct StoreCounters {
+    pub(super) calls: AtomicU64,
+    pub(super) scripts_sent: AtomicU64,
+    pub(super) retries: AtomicU64,
+    pub(super) ambiguous: AtomicU64,
 }
 
 /// What a store has been asked, since it was opened.
@@ -212,13 +207,13 @@ impl Store {
         arguments: impl Fn(&mut Cmd),
         budget: Duration,
     ) -> Result<Value, StoreError> {
-        let call = Call {
+        let run = Run {
             code,
             keys,
             arguments,
         };
         let key = keys.first().copied().unwrap_or_default();
-        self.inner.within(key, budget, call).await
+        self.inner.call(key, budget, run).await
     }
 
     /// Forgets keys.
@@ -228,223 +223,9 @@ impl Store {
         budget: Duration,
     ) -> Result<(), StoreError> {
         for key in keys {
-            self.inner.within(key, budget, Forget(key)).await?;
+            self.inner.call(key, budget, Forget(key)).await?;
         }
         Ok(())
-    }
-}
-
-/// Something that is sent, and may be sent once more if it surely was not applied.
-trait Request {
-    fn first(&self) -> Cmd;
-    /// What is sent the second time: whatever server it goes to may know no script.
-    fn again(&self) -> Cmd;
-}
-
-struct Call<'a, A> {
-    code: &'a Code,
-    keys: &'a [&'a [u8]],
-    arguments: A,
-}
-
-impl<A: Fn(&mut Cmd)> Call<'_, A> {
-    fn command(&self, name: &str, script: &str) -> Cmd {
-        let mut command = Cmd::with_capacity(16, 256);
-        command.arg(name).arg(script);
-        command.arg(self.keys.len()).arg(self.keys);
-        (self.arguments)(&mut command);
-        command
-    }
-}
-
-impl<A: Fn(&mut Cmd)> Request for Call<'_, A> {
-    fn first(&self) -> Cmd {
-        self.command("EVALSHA", &self.code.digest)
-    }
-
-    fn again(&self) -> Cmd {
-        self.command("EVAL", &self.code.text)
-    }
-}
-
-struct Forget<'a>(&'a [u8]);
-
-impl Request for Forget<'_> {
-    fn first(&self) -> Cmd {
-        let mut command = cmd("DEL");
-        command.arg(self.0);
-        command
-    }
-
-    fn again(&self) -> Cmd {
-        self.first()
-    }
-}
-
-impl Inner {
-    async fn within(
-        self: &Arc<Self>,
-        key: &[u8],
-        budget: Duration,
-        request: impl Request,
-    ) -> Result<Value, StoreError> {
-        let part = self.part(key);
-        let breaker = &self.breakers[part];
-        breaker.check()?;
-        // Relaxed: a figure by itself.
-        self.counts.calls.fetch_add(1, Ordering::Relaxed);
-        let began = Instant::now();
-        let mut sent = false;
-        let outcome = timeout(budget, self.ask(&request, &mut sent)).await;
-        let outcome = outcome.unwrap_or_else(|_| {
-            Err(StoreError::TimedOut {
-                budget,
-                maybe_applied: sent,
-            })
-        });
-        let opened = match &outcome {
-            Ok(_) => breaker.succeeded(began.elapsed() > self.slow),
-            Err(error) => {
-                if error.may_have_been_applied() {
-                    self.counts.ambiguous.fetch_add(1, Ordering::Relaxed);
-                }
-                error.is_outage() && breaker.failed(error)
-            }
-        };
-        if opened {
-            self.try_in_background(part, key.to_vec());
-        }
-        outcome
-    }
-
-    async fn ask(&self, request: &impl Request, sent: &mut bool) -> Result<Value, StoreError> {
-        let mut held = self.link.connection().await?;
-        *sent = true;
-        let error = match held.connection.call(&request.first()).await {
-            Ok(value) => return Ok(value),
-            Err(error) => error,
-        };
-        let Some(again) = Again::after(&error) else {
-            return Err(self.broken(&held, &error));
-        };
-        let counts = &self.counts;
-        match again {
-            Again::WithText => &counts.scripts_sent,
-            Again::Asking | Again::Elsewhere => &counts.retries,
-        }
-        .fetch_add(1, Ordering::Relaxed);
-        let command = request.again();
-        let answer = match again {
-            Again::WithText => held.connection.call(&command).await,
-            Again::Asking => {
-                let node = error.redirect_node().map_or("", |(node, _)| node);
-                held.connection.call_asking(&command, node).await
-            }
-            Again::Elsewhere => {
-                if matches!(held.connection, Connection::Single(_)) {
-                    // Another server may answer to the name by now.
-                    self.link.discard(&held);
-                    *sent = false;
-                    held = self.link.connection().await?;
-                    *sent = true;
-                }
-                held.connection.call(&command).await
-            }
-        };
-        answer.map_err(|error| self.broken(&held, &error))
-    }
-
-    /// What a failure comes to. A connection that has broken is not used again, nor one that has no
-    /// rights: the next may.
-    fn broken(&self, held: &Held, error: &RedisError) -> StoreError {
-        let failure = StoreError::asking(error);
-        let is_over =
-            error.is_unrecoverable_error() || matches!(failure, StoreError::Forbidden { .. });
-        if is_over && matches!(held.connection, Connection::Single(_)) {
-            self.link.discard(held);
-        }
-        failure
-    }
-
-    fn part(&self, key: &[u8]) -> usize {
-        if self.breakers.len() == 1 {
-            return 0;
-        }
-        let slot = crc16::State::<crc16::XMODEM>::calculate(tag_of(key)) % SLOTS;
-        usize::from(slot / (SLOTS / PARTS))
-    }
-
-    /// Tries the store until it is well, and closes the breaker then.
-    fn try_in_background(self: &Arc<Self>, part: usize, key: Vec<u8>) {
-        let trying = Trying {
-            breakers: self.breakers.clone(),
-            part,
-        };
-        let store: Weak<Self> = Arc::downgrade(self);
-        tokio::spawn(async move {
-            for attempt in 0.. {
-                tokio::time::sleep(wait_before(attempt, chance())).await;
-                let Some(store) = store.upgrade() else { break };
-                if store.is_well(&key).await {
-                    break;
-                }
-            }
-            drop(trying);
-        });
-    }
-
-    async fn is_well(&self, key: &[u8]) -> bool {
-        let Ok(mut held) = self.link.renew().await else {
-            return false;
-        };
-        // The first answer of a connection may be a slow one.
-        let _ = timeout(self.slow, held.connection.ping(key)).await;
-        matches!(
-            timeout(self.slow, held.connection.ping(key)).await,
-            Ok(Ok(_))
-        )
-    }
-}
-
-/// Closes the breaker when the store is well, and as well if the runtime that tries it ends: then requests
-/// find out.
-struct Trying {
-    breakers: Arc<[Breaker]>,
-    part: usize,
-}
-
-impl Drop for Trying {
-    fn drop(&mut self) {
-        self.breakers[self.part].close();
-    }
-}
-
-/// How a request is sent again that surely was not applied.
-enum Again {
-    /// The server does not know the script.
-    WithText,
-    /// The slot is on its way to another server, which is told in the error.
-    Asking,
-    /// Another server has the slot, or this one may not write any more.
-    Elsewhere,
-}
-
-impl Again {
-    fn after(error: &RedisError) -> Option<Self> {
-        match error.kind() {
-            ErrorKind::Server(ServerErrorKind::NoScript) => Some(Self::WithText),
-            ErrorKind::ClusterConnectionNotFound => Some(Self::Elsewhere),
-            _ => match error.retry_method() {
-                RetryMethod::AskRedirect => Some(Self::Asking),
-                RetryMethod::MovedRedirect | RetryMethod::RefreshSlotsAndRetry => {
-                    Some(Self::Elsewhere)
-                }
-                _ if error.kind() == ErrorKind::Server(ServerErrorKind::TryAgain) => {
-                    Some(Self::Elsewhere)
-                }
-                _ => None,
-            },
-        }
     }
 }
 
