@@ -1,7 +1,7 @@
 //! One call to the store: connect, ask, and at most one retry, all within one span of time.
 
 use super::breaker::{Breaker, wait_before};
-use super::failure::StoreError;
+use super::failure::{StoreError, code_of};
 use super::key::tag_of;
 use super::link::{Connection, Held};
 use super::script::Code;
@@ -224,7 +224,7 @@ impl Again {
                 RetryMethod::MovedRedirect | RetryMethod::RefreshSlotsAndRetry => {
                     Some(Self::Elsewhere)
                 }
-                _ if error.kind() == ErrorKind::Server(ServerErrorKind::TryAgain) => {
+                _ if matches!(code_of(error), Some("TRYAGAIN" | "READONLY")) => {
                     Some(Self::Elsewhere)
                 }
                 _ => None,

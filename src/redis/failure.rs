@@ -131,7 +131,7 @@ impl StoreError {
         if error.kind() == ErrorKind::AuthenticationFailed {
             return Some(Self::Forbidden { why: why() });
         }
-        let said = match error.code()? {
+        let said = match code_of(error)? {
             "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED" => Self::Forbidden { why: why() },
             "OOM" | "BUSY" | "LOADING" | "MISCONF" => Self::Overloaded { why: why() },
             "READONLY" | "MASTERDOWN" | "CLUSTERDOWN" | "NOREPLICAS" | "MOVED" | "ASK"
@@ -152,6 +152,22 @@ impl StoreError {
 
     pub(super) fn unexpected(why: impl Into<String>) -> Self {
         Self::Unexpected { why: why.into() }
+    }
+}
+
+/// The code of what the store has said.
+///
+/// Before Redis 7 what a command of a script says is wrapped: `ERR Error running script (…): @user_script:12:
+/// @user_script: 12: -READONLY You can't write against a read only replica.`
+pub(super) fn code_of(error: &RedisError) -> Option<&str> {
+    let code = error.code()?;
+    let of_script = error
+        .detail()
+        .filter(|detail| code == "ERR" && detail.starts_with("Error running script"))
+        .and_then(|detail| detail.split_once(": -"));
+    match of_script {
+        Some((_, said)) => said.split_whitespace().next(),
+        None => Some(code),
     }
 }
 
@@ -194,3 +210,51 @@ impl fmt::Display for StoreError {
 }
 
 impl std::error::Error for StoreError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::redis::parse_redis_value;
+
+    fn failure(line: &str) -> StoreError {
+        let reply = format!("-{line}\r\n");
+        let value = parse_redis_value(reply.as_bytes()).expect("a reply");
+        StoreError::asking(&value.extract_error().expect_err("an error"))
+    }
+
+    #[test]
+    fn what_a_script_says_is_told_apart_however_it_is_wrapped() {
+        let plain = |said: &str| said.to_owned();
+        let suffixed = |said: &str| format!("{said} script: 2892a5, on @user_script:12.");
+        let wrapped = |said: &str| {
+            format!(
+                "ERR Error running script (call to f_2892a5): @user_script:12: @user_script: 12: -{said}"
+            )
+        };
+        let wraps: [&dyn Fn(&str) -> String; 3] = [&plain, &suffixed, &wrapped];
+        for wrap in wraps {
+            let said = wrap("OOM command not allowed when used memory > 'maxmemory'.");
+            assert!(
+                matches!(failure(&said), StoreError::Overloaded { .. }),
+                "{said}"
+            );
+            let said = wrap("READONLY You can't write against a read only replica.");
+            assert!(
+                matches!(failure(&said), StoreError::Moving { .. }),
+                "{said}"
+            );
+            let said = wrap("NOPERM this user has no permissions");
+            assert!(
+                matches!(failure(&said), StoreError::Forbidden { .. }),
+                "{said}"
+            );
+            let said = wrap("WRONGTYPE Operation against a key: -READONLY");
+            assert!(
+                matches!(failure(&said), StoreError::Unexpected { .. }),
+                "{said}"
+            );
+        }
+        let foreign = "ERR Error running script (call to f_1): @user_script:9: user_script:9: TOLLGATE a value";
+        assert!(failure(foreign).is_set_up());
+    }
+}

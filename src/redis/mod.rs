@@ -115,7 +115,7 @@
 //!   one core, so that a server decides 30,000 to 80,000 requests a second, by algorithm and number of limits: some
 //!   two thirds of what it does of `INCR` where every request is a round trip of its own, and an eighth where hundreds share
 //!   one, as then `INCR` costs it next to nothing (`benches/BENCHMARKS.md`).
-//! * **Redis 6.2 or newer, or Valkey.** The scripts use nothing newer. TLS (`rediss://`) is behind the feature
+//! * **Redis 6.2 or newer, or Valkey.** The tests pass with Redis 6.2 and 7.0, Valkey 8.0 and 9.1. TLS (`rediss://`) is behind the feature
 //!   `redis-tls`.
 
 mod answer;

@@ -23,12 +23,10 @@ impl Cluster {
         let cluster = Self { servers };
         let ranges = [(0, 5_460), (5_461, 10_922), (10_923, 16_383)];
         for (server, (from, to)) in cluster.servers.iter().zip(ranges) {
-            server.tell(&[
-                "CLUSTER",
-                "ADDSLOTSRANGE",
-                &from.to_string(),
-                &to.to_string(),
-            ]);
+            let slots: Vec<String> = (from..=to).map(|slot: u16| slot.to_string()).collect();
+            let mut command = vec!["CLUSTER", "ADDSLOTS"];
+            command.extend(slots.iter().map(String::as_str));
+            server.tell(&command);
         }
         for (at, server) in cluster.servers.iter().enumerate() {
             // Epochs of their own, or they would have to settle it among themselves.
