@@ -6,6 +6,9 @@
 mod bad_input;
 #[path = "redis/cluster.rs"]
 mod cluster;
+#[cfg(feature = "redis-tls")]
+#[path = "redis/encrypted.rs"]
+mod encrypted;
 #[path = "redis/faults.rs"]
 mod faults;
 #[cfg(feature = "tower")]
