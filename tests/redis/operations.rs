@@ -49,11 +49,32 @@ async fn two_limiters_of_one_name_share_their_counts_and_two_of_two_names_do_not
 }
 
 #[tokio::test]
+async fn the_time_is_the_store_s() {
+    let server = Server::start();
+    let limiter = limiter(&server, Limit::per_day(5));
+    let time = || {
+        let (seconds, microseconds): (u64, u64) = server.ask(&["TIME"]).expect("the time");
+        1_000_000 * seconds + microseconds
+    };
+    let before = time();
+    limiter.try_acquire(KEY).await.expect("an answer");
+    let after = time();
+    let key = String::from_utf8(server.keys("tollgate")[0].0.clone()).expect("a text");
+    let state: String = server.ask(&["GET", &key]).expect("a state");
+    let (written, _) = state.split_once(' ').expect("a time and a debt");
+    let written: u64 = written.parse().expect("a time");
+    assert!(
+        (before..=after).contains(&written),
+        "{before} {state} {after}"
+    );
+}
+
+#[tokio::test]
 async fn a_denial_writes_nothing_and_an_admission_writes_with_a_time_to_live() {
     let server = Server::start();
     for algorithm in AnyAlgorithm::ALL {
         let store = Store::open(&server.url()).expect("an address");
-        let limiter = RedisLimiter::builder(&store, algorithm.name(), Limit::per_minute(2))
+        let limiter = RedisLimiter::builder(&store, algorithm.name(), Limit::per_day(2))
             .algorithm(algorithm)
             .pre_check(0)
             .budget(Duration::from_secs(5))

@@ -35,7 +35,7 @@ local function standing(debt, behind, count, unit, burst)
   -- Nothing is owed by a bucket that is full, whatever its clock says.
   if room >= capacity then return burst, 0, 0 end
   local remaining = max(0, floor(room / unit))
-  local more = ceil((min((remaining + 1) * unit, capacity) - room) / count)
+  local more = ceil(((remaining + 1) * unit - room) / count)
   return remaining, more, ceil(debt / count) + behind
 end
 

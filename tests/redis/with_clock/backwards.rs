@@ -2,8 +2,42 @@
 
 use super::{Server, limiter, set_time, store};
 use crate::algorithm::AnyAlgorithm;
+use crate::redis::Answer;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+
+/// What remains is to be had, and no more than that until the time that was told for it.
+fn holds_what_it_says(
+    seen: &Answer,
+    now: i64,
+    peek: impl Fn(i64, u64) -> Answer,
+) -> Result<(), TestCaseError> {
+    let left = seen.remaining().expect("known");
+    prop_assert!(left == 0 || peek(now, left).is_allowed(), "{:?}", seen);
+    prop_assert!(peek(now, left + 1).is_denied(), "{:?}", seen);
+    let more = seen.next_permit_after().expect("known").as_micros();
+    if let Ok(more @ 1..) = i64::try_from(more) {
+        let (before, then) = (peek(now + more - 1, 1), peek(now + more, 1));
+        prop_assert!(before.remaining() <= Some(left), "{:?} {:?}", seen, before);
+        prop_assert!(then.remaining() > Some(left), "{:?} {:?}", seen, then);
+    }
+    let reset = seen.reset_after().expect("known").as_micros();
+    let reset = i64::try_from(reset).expect("a time");
+    prop_assert!(
+        peek(now + reset, 1).reset_after().expect("known").is_zero(),
+        "{:?}",
+        seen
+    );
+    if reset > 0 {
+        let before = peek(now + reset - 1, 1);
+        prop_assert!(
+            !before.reset_after().expect("known").is_zero(),
+            "{:?}",
+            seen
+        );
+    }
+    Ok(())
+}
 
 fn denies_more(algorithm: AnyAlgorithm, text: &str) {
     let server = Server::start();
@@ -37,7 +71,13 @@ fn denies_more(algorithm: AnyAlgorithm, text: &str) {
             set_time(&server, latest.unsigned_abs());
             let then = peek(cost);
             set_time(&server, now.unsigned_abs());
-            let left = peek(cost).remaining();
+            let seen = peek(cost);
+            let left = seen.remaining();
+            holds_what_it_says(&seen, now, |time, cost| {
+                set_time(&server, time.unsigned_abs());
+                peek(cost)
+            })?;
+            set_time(&server, now.unsigned_abs());
             let answer = acquire(cost);
             prop_assert!(
                 !answer.is_allowed() || then.is_allowed(),
