@@ -288,6 +288,22 @@ fn several_buckets_decide_the_same() {
 }
 
 #[test]
+fn buckets_that_come_and_go_decide_the_same() {
+    agree(
+        AnyAlgorithm::AllOf,
+        "5/s, 30/min, 100/h burst 40",
+        "7/s, 30/min",
+        CASES,
+    );
+    agree(
+        AnyAlgorithm::AllOf,
+        "5/s, 30/min",
+        "5/s, 25/min, 100/h burst 40, 500/d",
+        CASES,
+    );
+}
+
+#[test]
 fn a_fixed_window_decides_the_same() {
     agree(AnyAlgorithm::FixedWindow, "10/s", "7/s", CASES);
     agree(AnyAlgorithm::FixedWindow, "20/min", "30/10s", CASES);
